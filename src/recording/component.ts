@@ -12,10 +12,9 @@ import type { Component } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RecordingMetrics } from "../observability/recording-metrics.ts";
 import type { BeforeDial, RecordingRules } from "../sessions/context.ts";
-import type { SessionInfo } from "../sessions/session-info.ts";
 import { CommandRecorder } from "./command-recorder.ts";
 import { ForwardRecorder } from "./forward-recorder.ts";
-import { archiveUseOf } from "./recorded-facts.ts";
+import { archiveUseOf, recordingFileOf } from "./recorded-facts.ts";
 import { SessionRecording } from "./session-recording.ts";
 import { readSigningKey } from "./signing-key.ts";
 import type { Retention } from "./storage/apply-retention.ts";
@@ -72,7 +71,10 @@ export async function buildRecording(
       try {
         await requireSpace(folder, minFreeBytes);
         uploads.requireRoom();
-        const queue = await within(settings.maxHoldMs, recorder.open(recordingFileOf(info)));
+        const queue = await within(
+          settings.maxHoldMs,
+          recorder.open(recordingFileOf(info.id, info.startedAt)),
+        );
         const onUnfinished = (problem: string): void =>
           logger.error({ session: { id: info.id }, problem }, "a recording could not be finished");
         const options = { rule, bounds: settings, metrics, annotate, recordAudit, onUnfinished };
@@ -215,9 +217,4 @@ async function requireSpace(folder: string, minFreeBytes: number): Promise<void>
   if (minFreeBytes === 0) return;
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < minFreeBytes) throw new Error("the folder has too little free space");
-}
-
-/** The path of a session's recording within the folder. */
-function recordingFileOf({ id, startedAt }: Pick<SessionInfo, "id" | "startedAt">): string {
-  return `${startedAt.toISOString().slice(0, 10).replaceAll("-", "/")}/${id}.cast`;
 }

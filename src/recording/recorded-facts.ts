@@ -42,6 +42,11 @@ const NO_DETAILS: NonNullable<SessionInfo["details"]> = {
   protocol: "",
 };
 
+/** The path of a session's recording within the folder; any time of the session's first day leads to it. */
+export function recordingFileOf(id: string, startedAt: Date): string {
+  return `${startedAt.toISOString().slice(0, 10).replaceAll("-", "/")}/${id}.cast`;
+}
+
 /** What a `tar` command does with its archive: `pack` writes it to stdout, `unpack` reads it from stdin. */
 type ArchiveUse = "pack" | "unpack";
 

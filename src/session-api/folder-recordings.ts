@@ -45,6 +45,7 @@ export class FolderRecordings {
   readonly #maxIndexed: number | undefined;
   readonly #gate = new FolderGate();
   #index: RecordingIndex | undefined;
+  #nextList: Promise<FolderList> | undefined;
 
   constructor(folder: string | undefined, maxIndexed?: number) {
     this.#folder = folder;
@@ -108,7 +109,17 @@ export class FolderRecordings {
   async #listed(): Promise<FolderList> {
     const index = await this.#opened();
     if (index === undefined) return { recordings: [], isComplete: true };
-    return await this.#gate.run(() => index.list());
+    const read = async (): Promise<FolderList> => {
+      this.#nextList = undefined;
+      return await index.list();
+    };
+    // A list that has not begun is shared: it contains what its callers know to have ended.
+    this.#nextList ??= this.#gate
+      .run(read, () => index.filesRead)
+      .finally(() => {
+        this.#nextList = undefined;
+      });
+    return await this.#nextList;
   }
 
   /** Opens the file only for a client that reads: one that has left would leave it open. */
@@ -164,44 +175,59 @@ async function partOf(file: string, start: number, bytes: number): Promise<Buffe
   }
 }
 
-/** Lets requests to a folder through, a few at once, and gives up those that its disk does not answer. */
+/**
+ * Lets requests to a folder through, a few at once, and gives up those that its disk does not answer.
+ * Of lists one runs at a time: the first of a large folder may take longer than its request.
+ */
 export class FolderGate {
   #running = 0;
+  #isListing = false;
   /** Given up, and still not answered. */
   #hanging = 0;
   #waiting: (() => void)[] = [];
 
-  /** Throws StatusError 503 for a disk that hangs: at once while an earlier request does. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * `progress` of a list rises while it reads. Throws StatusError 503 for a disk that hangs, at once
+   * while an earlier request does, and for a list that goes on behind its request.
+   */
+  async run<T>(work: () => Promise<T>, progress?: () => number): Promise<T> {
     if (this.#hanging > 0) throw WIRE_ERRORS["recording-folder-silent"].streaming();
+    const isList = progress !== undefined;
+    const before = progress?.();
     let timer: NodeJS.Timeout | undefined;
     let isLate = false;
     let isRunning = false;
+    let isHanging = false;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         isLate = true;
-        if (isRunning) this.#hanging += 1;
-        reject(WIRE_ERRORS["recording-folder-silent"].streaming());
+        const read = progress?.();
+        isHanging = isRunning && read === before;
+        if (isHanging) this.#hanging += 1;
+        const error = read === before ? "recording-folder-silent" : "recording-folder-read";
+        reject(WIRE_ERRORS[error].streaming());
       }, MAX_FOLDER_WAIT_MS);
     });
-    const worked = this.#turn().then(async () => {
+    const worked = this.#turn(isList).then(async () => {
       isRunning = !isLate;
       try {
         if (isLate) throw new Error("its request was given up");
         return await work();
       } finally {
-        if (isLate && isRunning) this.#hanging -= 1;
+        if (isHanging) this.#hanging -= 1;
         this.#running -= 1;
-        this.#waiting.shift()?.();
+        if (isList) this.#isListing = false;
+        for (const resolve of this.#waiting.splice(0)) resolve();
       }
     });
     worked.catch(() => {});
     return await Promise.race([worked, late]).finally(() => clearTimeout(timer));
   }
 
-  async #turn(): Promise<void> {
-    while (this.#running >= MAX_FOLDER_REQUESTS)
+  async #turn(isList: boolean): Promise<void> {
+    while (this.#running >= MAX_FOLDER_REQUESTS || (isList && this.#isListing))
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running += 1;
+    if (isList) this.#isListing = true;
   }
 }

@@ -37,8 +37,9 @@ export class SessionRecord implements SessionOwner {
     this.#admission = admission;
     this.#gateway = gateway;
     this.#startedMs = startedMs;
+    const startedAt = new Date();
     this.#info = {
-      id: gateway.sessions.newId(),
+      id: gateway.sessions.newId(startedAt),
       subresource: request.subresource,
       namespace: request.namespace,
       pod: request.pod,
@@ -46,7 +47,7 @@ export class SessionRecord implements SessionOwner {
       user: user.name,
       ...(user.requestedBy !== undefined && { requestedBy: user.requestedBy }),
       plan,
-      startedAt: new Date(),
+      startedAt,
       details: detailsOf(admission),
     };
     admission.trace?.set({

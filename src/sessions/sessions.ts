@@ -83,8 +83,8 @@ export class Sessions {
   }
 
   /** The id for a new session of this process. */
-  newId(): string {
-    return newSessionId(this.replica);
+  newId(startedAt?: Date): string {
+    return newSessionId(this.replica, startedAt);
   }
 
   add(session: RunningSession): void {

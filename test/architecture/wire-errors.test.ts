@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { readSource, sourceFiles, withoutComments } from "./source-files.ts";
 
 const MADE =
-  /(?<![#.\w])(?:badRequest|forbidden|genericError|internalError|methodNotAllowed|nodeUnreachable|notFound|requestEntityTooLarge|resourceExpired|serviceUnavailable|tooManyRequests|unauthorized|unsupportedMediaType|unknownPath)\(/;
+  /(?<![#.\w])(?:badRequest|forbidden|genericError|internalError|methodNotAllowed|notFound|requestEntityTooLarge|resourceExpired|serviceUnavailable|tooManyRequests|unauthorized|unsupportedMediaType|unknownPath)\(/;
 
 /** Files that pass an upstream's or another process's text on, or put a row's text into its form. */
 const PASS_ON = [

@@ -90,6 +90,10 @@ export const SESSION_API_ERRORS = {
     cause: "A request for recordings whose folder is on a disk that hangs",
     streaming: () => serviceUnavailable("the folder of recordings does not answer"),
   },
+  "recording-folder-read": {
+    cause: "A list of recordings whose folder is read for the first time, for longer than a request waits",
+    streaming: () => serviceUnavailable("the folder of recordings is still being read", 1),
+  },
   "recording-store-failed": {
     cause: "A recording that may be in the store, which refuses or does not answer",
     streaming: ({ name, problem }: Pick<Named, "name"> & { readonly problem: string }) =>

@@ -4,7 +4,6 @@ import {
   genericError,
   internalError,
   methodNotAllowed,
-  nodeUnreachable,
   notFound,
   resourceExpired,
   serviceUnavailable,
@@ -133,7 +132,7 @@ export const SESSION_ERRORS = {
     cause: "The node's circuit is open",
     streaming: (facts: { node: string; times: string; seconds: number; reason: string }) => {
       const { node, times, seconds, reason } = facts;
-      return nodeUnreachable(
+      return serviceUnavailable(
         `error dialing backend: node ${node} failed ${times} and is not dialled for ${seconds}s: ${reason}`,
         seconds,
       );

@@ -1,8 +1,10 @@
 import { open, stat } from "node:fs/promises";
 import path from "node:path";
+import { dayOfSession } from "../../sessions/session-id.ts";
 import { parseHeader, type RecordedFacts } from "../format/asciicast.ts";
 import type { RecordingHead } from "../format/chain.ts";
 import { parseHeadLine } from "../format/signed-head.ts";
+import { recordingFileOf } from "../recorded-facts.ts";
 import { findRecordings } from "./find-recordings.ts";
 import { firstLineOf } from "./recording-lines.ts";
 
@@ -34,6 +36,8 @@ export class RecordingIndex {
   readonly #folder: string;
   readonly #maxIndexed: number;
   #known = new Map<string, StoredRecording>();
+  /** Files that lists and requests have read so far: while it rises, the disk answers. */
+  filesRead = 0;
   #running: Promise<FolderList> | undefined;
   #following: Promise<FolderList> | undefined;
 
@@ -51,11 +55,25 @@ export class RecordingIndex {
     return this.#following;
   }
 
-  /** The recordings with this session id: several if folders hold copies. Rejects with RecordingFileError. */
+  /**
+   * The recordings with this session id: several if folders hold copies. An id with a day leads to
+   * its file, or to a copy that was listed. Rejects with RecordingFileError.
+   */
   async find(session: string): Promise<readonly StoredRecording[]> {
+    const day = dayOfSession(session);
+    if (day !== undefined) {
+      const own = await readStored(path.join(this.#folder, recordingFileOf(session, day)));
+      return own === undefined ? await this.#copiesOf(session) : [own];
+    }
     const files = await findRecordings(this.#folder);
     const own = files.filter((file) => path.basename(file) === `${session}.cast`);
     return await this.#all(own);
+  }
+
+  async #copiesOf(session: string): Promise<readonly StoredRecording[]> {
+    const listed = Array.from(this.#known.values()).filter(({ facts }) => facts.session === session);
+    const found = await Promise.all(listed.map(({ file }) => readStored(file)));
+    return found.filter((each) => each !== undefined);
   }
 
   #run(): Promise<FolderList> {
@@ -83,6 +101,7 @@ export class RecordingIndex {
     for (let at = 0; at < files.length; at += READ_AT_ONCE) {
       const batch = files.slice(at, at + READ_AT_ONCE);
       const read = await Promise.all(batch.map(async (file) => this.#known.get(file) ?? readStored(file)));
+      this.filesRead += batch.length;
       for (const each of read) if (each !== undefined) found.push(each);
     }
     return found;

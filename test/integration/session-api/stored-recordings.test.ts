@@ -12,6 +12,7 @@ import { PeerRecordings } from "../../../src/session-api/peer-recordings.ts";
 import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
 import { RecordingsApi } from "../../../src/session-api/recordings-api.ts";
 import { StoreRecordings } from "../../../src/session-api/store-recordings.ts";
+import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fixedBound } from "../../support/fixed-bound.ts";
 import { FakeStore } from "../../support/recording/fake-store.ts";
@@ -153,6 +154,27 @@ describe("recordings that only the store has", () => {
     expect(digest(read)).toBe(digest(whole));
     const parts = store.requests.filter((each) => / bytes=\d{7,}-/.test(each));
     expect(parts.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it("are found by their names alone, whatever the list of the bucket answers", async () => {
+    const [id, missing, empty] = Array.from({ length: 3 }, () =>
+      newSessionId("0a1b2c3d", new Date("2026-11-22T12:00:00Z")),
+    ) as [string, string, string];
+    keep(id);
+    store.put(`${DAY}/${empty}.cast`, "");
+    failWith(/list-type/, 500, "<Error><Code>InternalError</Code></Error>");
+    const own = api();
+    expect((await ask(own, { name: id })).status).toBe(200);
+    expect(await bodyOf(await ask(own, { name: id, subresource: "content" }))).toBe(cast(id));
+    await expect(ask(own, { name: id, method: "DELETE" })).rejects.toMatchObject({ code: 409 });
+    for (const name of [missing, empty])
+      await expect(ask(own, { name })).rejects.toMatchObject({ code: 404 });
+    failWith(/cast/, 404, "<Error><Code>NoSuchBucket</Code></Error>");
+    await expect(ask(own, { name: missing })).rejects.toMatchObject({
+      code: 503,
+      message: expect.stringContaining("404 NoSuchBucket"),
+    });
+    expect(store.requests.filter((each) => each.includes("list-type"))).toEqual([]);
   });
 
   it("stay, and a delete says so", async () => {

@@ -64,7 +64,11 @@ export class FakeStore {
         .end();
     const [, first = "", last = ""] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "") ?? [];
     if (first === "") return void response.end(content);
-    response.writeHead(206).end(content.subarray(Number(first), Number(last) + 1));
+    const part = content.subarray(Number(first), Number(last) + 1);
+    if (part.byteLength === 0)
+      return void response.writeHead(416).end("<Error><Code>InvalidRange</Code></Error>");
+    const range = `bytes ${first}-${Number(first) + part.byteLength - 1}/${content.byteLength}`;
+    response.writeHead(206, { "content-range": range }).end(part);
   }
 
   #page(query: URLSearchParams): string {

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DEFAULT_SIZE, headerLine } from "../../../src/recording/format/asciicast.ts";
 import { headLine, keyNameOf } from "../../../src/recording/format/signed-head.ts";
 import { RecordingIndex } from "../../../src/recording/reading/recording-index.ts";
+import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { fixedBound } from "../../support/fixed-bound.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
@@ -123,6 +124,29 @@ describe("the index of a folder's recordings", () => {
       promises.open = open;
       syncBuiltinESMExports();
     }
+  });
+
+  it("is led to a file by a session's id, however many others there are", async () => {
+    const id = newSessionId("0a1b2c3d", new Date("2026-11-22T23:59:59.999Z"));
+    const file = leave(id);
+    const other = newSessionId("0a1b2c3d", new Date("2026-11-23T00:00:00Z"));
+    leave(other);
+    const index = new RecordingIndex(folder);
+    const { readdir } = promises;
+    promises.readdir = (() => Promise.reject(new Error("asked"))) as never;
+    syncBuiltinESMExports();
+    try {
+      expect(await index.find(id)).toMatchObject([{ file, facts: { session: id } }]);
+      expect(await index.find(other)).toEqual([]);
+    } finally {
+      promises.readdir = readdir;
+      syncBuiltinESMExports();
+    }
+    // A copy in another folder is found once it is listed, and a deleted file is not found.
+    await index.list();
+    expect(await index.find(other)).toMatchObject([{ facts: { session: other } }]);
+    rmSync(file);
+    expect(await index.find(id)).toEqual([]);
   });
 
   it("lists the rest if a day's folder is deleted meanwhile", async () => {

@@ -66,6 +66,42 @@ describe("the gate of a folder", () => {
     expect(await again.outcome).toBe("again");
   });
 
+  it("gives up a list that goes on, one at a time, and lets others through meanwhile", async () => {
+    const gate = new FolderGate();
+    let read = 0;
+    let end = (_text: string): void => {};
+    const ask = () =>
+      gate
+        .run(
+          () =>
+            new Promise<string>((resolve) => {
+              end = resolve;
+            }),
+          () => read,
+        )
+        .catch((error: unknown) => error);
+    const lists = [ask(), ask(), ask()];
+    await vi.advanceTimersByTimeAsync(MAX_FOLDER_WAIT_MS - 1);
+    read += 1;
+    await vi.advanceTimersByTimeAsync(1);
+    const [first] = await Promise.all(lists);
+    expect(await Promise.all(lists)).toEqual([first, first, first]);
+    expect(first).toMatchObject({
+      code: 503,
+      message: "the folder of recordings is still being read",
+      status: { details: { retryAfterSeconds: 1 } },
+    });
+    const other = request(gate);
+    await vi.advanceTimersByTimeAsync(1);
+    other.asked.answer("other");
+    expect(await other.outcome).toBe("other");
+    const again = ask();
+    end("first");
+    await vi.advanceTimersByTimeAsync(1);
+    end("again");
+    expect(await again).toBe("again");
+  });
+
   it("is what lists, reads and deletes of recordings go through", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-gate-"));
     const { readdir } = promises;

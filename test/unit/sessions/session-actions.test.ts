@@ -5,7 +5,12 @@ import {
   readEndRequest,
   readEndResult,
 } from "../../../src/sessions/session-actions.ts";
-import { newReplicaId, newSessionId, replicaOfSession } from "../../../src/sessions/session-id.ts";
+import {
+  dayOfSession,
+  newReplicaId,
+  newSessionId,
+  replicaOfSession,
+} from "../../../src/sessions/session-id.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
 
 afterEach(() => vi.useRealTimers());
@@ -19,6 +24,13 @@ describe("a session's id", () => {
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
       expect(replicaOfSession(id)).toBe(replica);
     }
+  });
+
+  it("holds the day of its session's start", () => {
+    const day = new Date("2026-11-27T00:00:00Z");
+    expect(dayOfSession(newSessionId("0a1b2c3d", new Date("2026-11-27T23:59:59.999Z")))).toEqual(day);
+    expect(dayOfSession(newSessionId("0a1b2c3d", day))).toEqual(day);
+    expect(dayOfSession("0b0f6a52-3f0e-4b9c-9d7c-5f3a3f0e4b9c")).toBeUndefined();
   });
 
   it.each([

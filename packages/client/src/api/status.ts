@@ -107,16 +107,13 @@ export function internalError(message: string): StatusError {
   return failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] });
 }
 
-export function serviceUnavailable(message: string): StatusError {
-  return failure(503, "ServiceUnavailable", message);
-}
-
 /**
- * 503 with the time until the next try; the answer's `Retry-After` must have the same number of
- * seconds.
+ * 503, with the time until the next try if it is known; the answer's `Retry-After` must have the
+ * same number of seconds.
  */
-export function nodeUnreachable(message: string, retryAfterSeconds: number): StatusError {
-  return failure(503, "ServiceUnavailable", message, { retryAfterSeconds });
+export function serviceUnavailable(message: string, retryAfterSeconds?: number): StatusError {
+  const details = retryAfterSeconds === undefined ? undefined : { retryAfterSeconds };
+  return failure(503, "ServiceUnavailable", message, details);
 }
 
 /**

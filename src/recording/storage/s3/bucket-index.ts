@@ -1,8 +1,10 @@
 import type { RecordingStore } from "../../../config/sections/recording.ts";
+import { dayOfSession } from "../../../sessions/session-id.ts";
 import { parseHeader } from "../../format/asciicast.ts";
 import { parseHeadLine } from "../../format/signed-head.ts";
 import { RecordingFileError } from "../../reading/recording-file-error.ts";
 import type { StoredRecording } from "../../reading/recording-index.ts";
+import { recordingFileOf } from "../../recorded-facts.ts";
 import { listObjects, type StoredObject } from "./list-objects.ts";
 import { S3Error, uploadProblemOf } from "./s3-answer.ts";
 import { S3Store } from "./s3-store.ts";
@@ -26,6 +28,9 @@ interface BucketList {
   readonly recordings: readonly StoredRecording[];
   readonly problem?: string | undefined;
 }
+
+/** Answers that say that there is no such object, or an empty one. */
+const MISSING = new Set(["404 NoSuchKey", "404 NotFound", "416 InvalidRange"]);
 
 type Known = StoredRecording | "other";
 
@@ -64,21 +69,22 @@ export class BucketIndex {
     return { recordings: this.#sorted, problem };
   }
 
-  /** The recordings with this session id: several if folders hold copies. Rejects with an Error for users. */
+  /**
+   * The recordings with this session id: several if folders hold copies. An id with a day leads to
+   * its object, whether or not that is listed. Rejects with an Error for users.
+   */
   async find(session: string): Promise<readonly StoredRecording[]> {
     const own = () => this.#objects.filter((object) => object.session === session);
     let objects = own();
+    const day = dayOfSession(session);
+    if (objects.length === 0 && day !== undefined) return await this.#answered(this.#named(session, day));
     if (objects.length === 0) {
       const isListed = await this.#refreshed(0);
       objects = own();
       const problem = isListed ? this.#problem : "it does not answer";
       if (objects.length === 0 && problem !== undefined) throw new Error(problem);
     }
-    const reading = Promise.all(objects.map((object) => this.#read(object)));
-    const found = await this.#within(reading).catch((error: unknown) => {
-      throw new Error(problemOf(error));
-    });
-    if (found === undefined) throw new Error("it does not answer");
+    const found = await this.#answered(Promise.all(objects.map((object) => this.#read(object))));
     return found.filter((each): each is StoredRecording => each !== undefined && each !== "other");
   }
 
@@ -102,6 +108,15 @@ export class BucketIndex {
       });
     if (this.#running === undefined) return true;
     return (await this.#within(this.#running.then(() => true))) ?? false;
+  }
+
+  /** Rejects with an Error for users, also if the bucket does not answer in time. */
+  async #answered<T>(waiting: Promise<T>): Promise<T> {
+    const answer = await this.#within(waiting).catch((error: unknown) => {
+      throw new Error(problemOf(error));
+    });
+    if (answer === undefined) throw new Error("it does not answer");
+    return answer;
   }
 
   async #within<T>(waiting: Promise<T>): Promise<T | undefined> {
@@ -170,6 +185,30 @@ export class BucketIndex {
       if (error instanceof S3Error && error.status === 404) return undefined;
       throw error;
     }
+  }
+
+  /** Does not remember what it reads: a list forgets only what it does not list. */
+  async #named(session: string, day: Date): Promise<StoredRecording[]> {
+    const key = this.#settings.prefix + recordingFileOf(session, day);
+    try {
+      const stored = await this.#stored({ key, session, bytes: await this.#sizeOf(key) });
+      return stored === undefined ? [] : [stored];
+    } catch (error) {
+      const isMissing = error instanceof S3Error && MISSING.has(`${error.status} ${error.code}`);
+      if (isMissing) return [];
+      throw error;
+    }
+  }
+
+  /** From the answer to a part, whose errors have a code, unlike those of HEAD. */
+  async #sizeOf(key: string): Promise<number> {
+    const doing = "the read of a recording";
+    const headers = { range: "bytes=0-0" };
+    const store = await this.#opened();
+    const { status, headers: answer } = await store.call({ method: "GET", key, headers, doing });
+    const [, bytes] = /^bytes 0-0\/(\d{1,15})$/.exec(answer["content-range"] ?? "") ?? [];
+    if (status !== 206 || bytes === undefined) throw new S3Error("another part", status, doing);
+    return Number(bytes);
   }
 
   async #stored({ key, session, bytes }: StoredObject): Promise<StoredRecording | undefined> {

@@ -102,7 +102,3 @@ export function textOf(content: string): string {
     },
   );
 }
-
-export function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}

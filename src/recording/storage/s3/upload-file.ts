@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { fileErrorOf } from "../../reading/recording-file-error.ts";
-import { elementsOf, escaped, NOT_STORED, S3Error, textOf } from "./s3-answer.ts";
+import { elementsOf, NOT_STORED, S3Error, textOf } from "./s3-answer.ts";
 import type { S3Answer, S3Store } from "./s3-store.ts";
 
 /** Longer recordings are uploaded in parts of at least this size: S3 accepts 10,000 parts. */
@@ -188,4 +188,8 @@ async function digestOfFile(file: string): Promise<string> {
     throw fileErrorOf(error, file);
   }
   return hash.digest("hex");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
