@@ -42,6 +42,11 @@ function noneIfGone(error: NodeJS.ErrnoException): string[] {
 export async function findRecording(folder: string | undefined, name: string): Promise<string> {
   if (folder === undefined || name.endsWith(ENDING)) return name;
   const found = (await findRecordings(folder)).find((file) => path.basename(file) === `${name}${ENDING}`);
-  if (found === undefined) throw new RecordingFileError(`${folder} has no recording ${name}`);
-  return found;
+  if (found !== undefined) return found;
+  // `replay` and `show` take it by its path.
+  const isBegun = (file: string): boolean =>
+    path.basename(file).startsWith(`${name}${ENDING}.`) && file.endsWith(".part");
+  const begun = (await filesBelow(folder).catch(() => [])).find(isBegun);
+  if (begun !== undefined) throw new RecordingFileError(`the recording ${name} is not finished: ${begun}`);
+  throw new RecordingFileError(`${folder} has no recording ${name}`);
 }

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { parseHeader } from "../../../src/recording/format/asciicast.ts";
 import { seedLine } from "../../../src/recording/format/chain.ts";
 import { RecordingCheck } from "../../../src/recording/format/check-recording.ts";
-import { findRecordings } from "../../../src/recording/reading/find-recordings.ts";
+import { findRecording, findRecordings } from "../../../src/recording/reading/find-recordings.ts";
 import { readLines } from "../../../src/recording/reading/recording-lines.ts";
 import { fixedBound } from "../../support/fixed-bound.ts";
 
@@ -56,6 +56,18 @@ describe("files from outside", () => {
     [`${header},"sluice":{"session":"a","command":"sh"}}`],
   ])("lose malformed facts: %s", (line) => {
     expect(parseHeader(line)).toEqual({ version: 3, term: { cols: 80, rows: 24 } });
+  });
+
+  it("are named by a session's id, also while they are written", async () => {
+    const at = path.join(folder, "named");
+    mkdirSync(at);
+    for (const name of ["a.cast", "a.cast.uploaded", "b.cast.w.part", "b.cast.uploaded", "c.cast.uploaded"])
+      writeFileSync(path.join(at, name), "");
+    expect(await findRecording(at, "a")).toBe(path.join(at, "a.cast"));
+    await expect(findRecording(at, "b")).rejects.toThrow(
+      `the recording b is not finished: ${path.join(at, "b.cast.w.part")}`,
+    );
+    await expect(findRecording(at, "c")).rejects.toThrow("has no recording c");
   });
 
   it("are checked without an exception if the head is null", () => {
