@@ -7,6 +7,7 @@ import {
   listElements,
   withoutHeaders,
 } from "@sluice/client/internal/http/header-list";
+import type { FieldLines } from "@sluice/protocols/http1";
 
 /**
  * Headers about one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and
@@ -33,7 +34,7 @@ const HOP_BY_HOP_NAMES = new HeaderNames(HOP_BY_HOP);
  * could otherwise name X-Forwarded-For or an identity header and have ours removed (CVE-2021-31999,
  * CVE-2022-23652). `Trailer` stays, since trailers are forwarded.
  */
-export function editWithoutHopByHop(headers: HeaderList): HeaderEdit {
+export function editWithoutHopByHop(headers: HeaderList | FieldLines): HeaderEdit {
   const edit = new HeaderEdit(headers);
   const options = edit.received("connection");
   edit.drop(HOP_BY_HOP_NAMES);
@@ -59,10 +60,6 @@ export function requestEdit(headers: HeaderList): HeaderEdit {
     headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
   if (acceptsTrailers) edit.add("TE", "trailers");
   return edit;
-}
-
-export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
-  return requestEdit(headers).lines();
 }
 
 /** The same for a request that switches protocols: `Connection` is rebuilt and names only `Upgrade`. */

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import { type HeaderLine, type HeaderList, trimWhitespace } from "@sluice/client/internal/http/header-list";
+import { type HeaderLine, type HeaderLines, trimWhitespace } from "@sluice/client/internal/http/header-list";
 
 /**
  * HTTP/2 messages have no connection headers (RFC 9113 section 8.2.2). node:http2 refuses them, and
@@ -62,18 +62,18 @@ export const MAX_SENT_HEADER_BLOCK_BYTES = 2 * 1024 * 1024;
  * Converts headers to node:http2's form: lower case, repeated ones as lists, without connection
  * headers. Keeps only the first line of a header that may occur once, as Go and Node do.
  */
-export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
+export function http2Headers(lines: HeaderLines): OutgoingHttpHeaders {
   // No prototype, since `constructor` and `__proto__` are valid names.
   const headers: Record<string, string | string[]> = Object.create(null);
-  for (const [name, value] of lines) {
+  lines.forEach(([name, value]) => {
     const key = name.toLowerCase();
-    if (CONNECTION_SPECIFIC.has(key) || key.startsWith(":")) continue;
-    if (key === "te" && value.toLowerCase() !== "trailers") continue;
+    if (CONNECTION_SPECIFIC.has(key) || key.startsWith(":")) return;
+    if (key === "te" && value.toLowerCase() !== "trailers") return;
     const earlier = headers[key];
     if (earlier === undefined) headers[key] = value;
     else if (Array.isArray(earlier)) earlier.push(value);
     else if (!SINGLE_VALUED.has(key) && key !== "te") headers[key] = [earlier, value];
-  }
+  });
   return headers;
 }
 
@@ -81,7 +81,7 @@ export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
  * The same with a response's status. Drops Content-Length for responses without content (RFC 9110
  * section 8.6), for which clients would reset the stream.
  */
-export function http2ResponseHeaders(status: number, lines: HeaderList): OutgoingHttpHeaders {
+export function http2ResponseHeaders(status: number, lines: HeaderLines): OutgoingHttpHeaders {
   const headers = http2Headers(lines);
   if (status < 200 || status === 204 || status === 205) delete headers["content-length"];
   headers[":status"] = status;
@@ -95,31 +95,39 @@ export function http2ResponseHeaders(status: number, lines: HeaderList): Outgoin
 export const KEEPS_OUTER_SPACE = { strictFieldWhitespaceValidation: false };
 
 /**
- * Received headers. Trims white space around values, which HTTP/1.1 does not count as part of them,
- * except in impersonation headers, where listeners refuse it: `admin ` and `admin` are different
- * users.
+ * Received headers, flat, without white space around values, as HTTP/1.1 reads them. Impersonation
+ * headers keep it, since listeners refuse it: `admin ` and `admin` are different users.
  */
-export function receivedLines(rawHeaders: readonly string[]): HeaderLine[] {
-  const lines: HeaderLine[] = [];
+export function receivedFields(rawHeaders: readonly string[]): readonly string[] {
+  let fields: string[] | undefined;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name, value] = [rawHeaders[index] as string, rawHeaders[index + 1] as string];
-    lines.push([name, name.startsWith("impersonate-") ? value : trimWhitespace(value)]);
+    const value = receivedValue(rawHeaders, index);
+    if (value === rawHeaders[index + 1]) continue;
+    fields ??= [...rawHeaders];
+    fields[index + 1] = value;
   }
-  return lines;
+  return fields ?? rawHeaders;
+}
+
+function receivedValue(rawHeaders: readonly string[], nameIndex: number): string {
+  const value = rawHeaders[nameIndex + 1] as string;
+  return rawHeaders[nameIndex]?.startsWith("impersonate-") === true ? value : trimWhitespace(value);
 }
 
 /**
- * Converts an HTTP/2 request's headers for an HTTP/1.1 upstream: `:authority` becomes Host, and the
- * crumbs of a cookie are joined.
+ * An HTTP/2 request's received headers as of an HTTP/1.1 request: `:authority` becomes Host, and
+ * the crumbs of a cookie are joined.
  */
-export function http1Lines(received: HeaderList, authority: string | undefined): HeaderLine[] {
+export function http1Lines(rawHeaders: readonly string[], authority: string | undefined): HeaderLine[] {
   const lines: HeaderLine[] = authority === undefined ? [] : [["host", authority]];
-  const cookies: string[] = [];
-  for (const line of received) {
-    const [name, value] = line;
-    if (name === "cookie") cookies.push(value);
-    else if (!name.startsWith(":") && (name !== "host" || authority === undefined)) lines.push(line);
+  let cookie: string | undefined;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.startsWith(":") || (name === "host" && authority !== undefined)) continue;
+    const value = receivedValue(rawHeaders, index);
+    if (name !== "cookie") lines.push([name, value]);
+    else cookie = cookie === undefined ? value : `${cookie}; ${value}`;
   }
-  if (cookies.length > 0) lines.push(["cookie", cookies.join("; ")]);
+  if (cookie !== undefined) lines.push(["cookie", cookie]);
   return lines;
 }

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { HeaderNames } from "@sluice/client/internal/http/header-edit";
 import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import { upgradeEdit } from "../http/hop-by-hop.ts";
-import { http1Lines, receivedLines } from "../http/http2-headers.ts";
+import { http1Lines } from "../http/http2-headers.ts";
 import { closeWhenSent } from "../http/watch-http2-session.ts";
 import type { Http2Request } from "./http2-connections.ts";
 
@@ -29,7 +29,7 @@ export function webSocketRequestOf(
     closeWhenSent(stream, takingMs);
     return undefined;
   }
-  const lines = http1Lines(receivedLines(rawHeaders), pseudo[":authority"]);
+  const lines = http1Lines(rawHeaders, pseudo[":authority"]);
   const edit = upgradeEdit(lines, "websocket");
   // HTTP/2 sends no key, since the stream itself proves that the client meant a WebSocket (RFC 8441
   // section 5). Nodes need one.

@@ -14,7 +14,7 @@ import { PORT_FORWARD_PROTOCOL, tunnelOffers, tunnelSubprotocolOf } from "@sluic
 import { RESUME_HEADER, RESUME_PROTOCOL } from "@sluice/protocols/resume";
 import { withoutIdentity } from "../access/authn/identity-headers.ts";
 import { addForwardedFor } from "../http/forwarded-headers.ts";
-import { withoutHopByHop } from "../http/hop-by-hop.ts";
+import { requestEdit } from "../http/hop-by-hop.ts";
 import type { Admission } from "./leg.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest, Subresource } from "./streaming-request.ts";
@@ -138,7 +138,7 @@ export function offeredStreamProtocols({
  * lists), plus its address.
  */
 function forwardedHeaders(request: StreamingRequest, keepsIdentity = false): HeaderLine[] {
-  const lines = withoutHopByHop(request.headers);
+  const lines = requestEdit(request.headers).lines();
   const kept = withoutHeaders(keepsIdentity ? lines : withoutIdentity(lines), CLIENT_ONLY_HEADERS)
     .map(withoutResumption)
     .filter((line) => line !== undefined);

@@ -3,9 +3,10 @@ import type { Readable, Writable } from "node:stream";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import {
   flatHeaders,
+  type HeaderLines,
   type HeaderList,
-  hasHeader,
   headerListOf,
+  isNamed,
 } from "@sluice/client/internal/http/header-list";
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
@@ -29,7 +30,7 @@ export class Http1Downstream implements HttpDownstream {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #closeListeners: (() => void)[] = [];
-  #sentHeaders: HeaderList = [];
+  #sentHeaders: HeaderLines = [];
   bodyBytes = 0;
   inFlightIndex = -1;
   #takingMs = 0;
@@ -121,7 +122,7 @@ export class Http1Downstream implements HttpDownstream {
   respond(
     status: number,
     statusMessage: string,
-    headers: HeaderList,
+    headers: HeaderLines,
     beginning?: readonly Uint8Array[],
   ): Writable {
     const response = this.#response;
@@ -161,7 +162,7 @@ export class Http1Downstream implements HttpDownstream {
   respondWhole(
     status: number,
     statusMessage: string,
-    headers: HeaderList,
+    headers: HeaderLines,
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void {
@@ -211,7 +212,7 @@ export class Http1Downstream implements HttpDownstream {
     this.#response.write(part);
   }
 
-  #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
+  #writeHead(status: number, statusMessage: string, headers: HeaderLines): void {
     this.#sentHeaders = headers;
     this.#response.sendDate = false;
     // Another hop may see a different end of the request (RFC 9112 section 6.3), for example with
@@ -239,7 +240,10 @@ export class Http1Downstream implements HttpDownstream {
     const { socket } = this.#response;
     // A length or chunks show the client what is missing, so it may keep the bytes so far. Otherwise only
     // a reset shows it.
-    const isSelfDelimiting = this.#response.chunkedEncoding || hasHeader(this.#sentHeaders, "content-length");
+    let isSelfDelimiting = this.#response.chunkedEncoding;
+    this.#sentHeaders.forEach(([name]) => {
+      isSelfDelimiting ||= isNamed(name, "content-length");
+    });
     if (isSelfDelimiting && socket !== null) socket.destroySoon();
     else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
   }

@@ -1,11 +1,16 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
-import { type HeaderList, hasHeader } from "@sluice/client/internal/http/header-list";
+import {
+  type HeaderLines,
+  type HeaderList,
+  hasHeader,
+  headerListOf,
+} from "@sluice/client/internal/http/header-list";
 import { breakStream, cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
-import { http1Lines, http2Headers, http2ResponseHeaders, receivedLines } from "../http2-headers.ts";
+import { http1Lines, http2Headers, http2ResponseHeaders, receivedFields } from "../http2-headers.ts";
 import { closeWhenSent } from "../watch-http2-session.ts";
 import { EXPECTED_LISTENERS } from "./listener-bounds.ts";
 
@@ -45,12 +50,12 @@ export class Http2Downstream implements HttpDownstream {
     stream.setMaxListeners(EXPECTED_LISTENERS);
     this.method = pseudo[":method"] ?? "GET";
     this.target = pseudo[":path"] ?? "/";
-    this.headers = http1Lines(receivedLines(rawHeaders), pseudo[":authority"]);
+    this.headers = http1Lines(rawHeaders, pseudo[":authority"]);
     this.hasBody = !stream.endAfterHeaders;
     this.isChunked = this.hasBody && !hasHeader(this.headers, "content-length");
     if (this.hasBody)
       stream.on("trailers", (_trailers: unknown, _flags: unknown, rawTrailers?: string[]) => {
-        this.#trailers = receivedLines(rawTrailers ?? []);
+        this.#trailers = headerListOf(receivedFields(rawTrailers ?? []));
       });
   }
 
@@ -115,7 +120,7 @@ export class Http2Downstream implements HttpDownstream {
   respond(
     status: number,
     _statusMessage: string,
-    headers: HeaderList,
+    headers: HeaderLines,
     beginning: readonly Uint8Array[] = [],
     mayHaveTrailers = true,
   ): Writable {
@@ -149,7 +154,7 @@ export class Http2Downstream implements HttpDownstream {
   respondWhole(
     status: number,
     statusMessage: string,
-    headers: HeaderList,
+    headers: HeaderLines,
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void {

@@ -9,7 +9,7 @@ import {
 } from "@sluice/client/internal/http/header-list";
 import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { breakStream, isHttp2Stream } from "@sluice/client/internal/net/abort-socket";
-import { withoutHopByHop } from "../hop-by-hop.ts";
+import { requestEdit } from "../hop-by-hop.ts";
 import { http2ResponseHeaders } from "../http2-headers.ts";
 import { closeWhenSent } from "../watch-http2-session.ts";
 
@@ -130,7 +130,7 @@ function writeChunk(socket: Duplex, part: Buffer): void {
 function refusalHeaders({ status, rawHeaders }: RefusedUpgrade): HeaderLine[] {
   // A chunked response's body arrives decoded, and a 426 must name the protocol to upgrade to (RFC 9110
   // section 15.5.22).
-  const kept = withoutHeaders(withoutHopByHop(rawHeaders), ["trailer"]);
+  const kept = withoutHeaders(requestEdit(rawHeaders).lines(), ["trailer"]);
   if (status !== 426) return [...kept, ["Connection", "close"]];
   const upgrades = rawHeaders.filter(([name]) => name.toLowerCase() === "upgrade");
   return [...kept, ...upgrades, ["Connection", "close, Upgrade"]];

@@ -1,14 +1,10 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
-import { HeaderNames } from "@sluice/client/internal/http/header-edit";
-import {
-  type HeaderLine,
-  type HeaderList,
-  isHeaderName,
-  isHeaderValue,
-} from "@sluice/client/internal/http/header-list";
+import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
+import { isHeaderName, isHeaderValue } from "@sluice/client/internal/http/header-list";
 import type { UpstreamEndpoint } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import type { FieldLines } from "@sluice/protocols/http1";
 import { editWithoutHopByHop, requestEdit } from "../hop-by-hop.ts";
 import type { ForwardOptions } from "./forward-options.ts";
 
@@ -46,23 +42,23 @@ export function requestHeadOf(
   const target = options.path ?? request.target;
   if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();
   let text = `${method} ${target} HTTP/1.1\r\n`;
-  for (const [name, value] of edit.lines()) {
+  edit.forEach(([name, value]) => {
     if (!isHeaderName(name) || !isHeaderValue(value)) throw invalidRequest();
     text += `${name}: ${value}\r\n`;
-  }
+  });
   return `${text}Connection: keep-alive\r\n\r\n`;
 }
 
 /**
- * The response headers for the client, with the caller's edit. The downstream adds the framing for the
- * client's HTTP version.
+ * An edit that makes a response's headers those for the client, with the caller's edit. The
+ * downstream applies it and adds the framing for the client's HTTP version.
  */
 export function responseHeadersOf(
   status: number,
-  headers: HeaderList,
+  headers: FieldLines,
   downstream: HttpDownstream,
   options: Pick<ForwardOptions, "editResponseHeaders" | "expectsContinue">,
-): HeaderLine[] {
+): HeaderEdit {
   const edit = editWithoutHopByHop(headers);
   const lengths = edit.received("content-length");
   if (!downstream.canCarryTrailers(status, lengths.length > 0)) edit.drop(TRAILER);
@@ -74,7 +70,7 @@ export function responseHeadersOf(
   // The client may still wait for a 100 before it sends the body, so its connection cannot be reused.
   if (options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete)
     edit.add("Connection", "close");
-  return edit.lines();
+  return edit;
 }
 
 /** RFC 9110 section 9.2.2: repeating the request has no further effect, and there is no body to lose. */

@@ -1,5 +1,4 @@
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
-import { type HeaderList, hasHeader } from "@sluice/client/internal/http/header-list";
 import type { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 
@@ -51,9 +50,9 @@ export type BodyTimeouts = Pick<
  */
 export function responseSilenceMs(
   { streamIdleTimeoutMs, idleTimeoutMs }: BodyTimeouts,
-  headers: HeaderList,
+  headers: Pick<HeaderEdit, "has">,
 ): number | undefined {
-  return hasHeader(headers, "content-length") ? streamIdleTimeoutMs : idleTimeoutMs;
+  return headers.has("content-length") ? streamIdleTimeoutMs : idleTimeoutMs;
 }
 
 export interface ForwardExchangeOptions extends ForwardOptions {

@@ -3,7 +3,7 @@
 import type { Writable } from "node:stream";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headRefusal } from "@sluice/client/internal/http/head-refusal";
-import { hasHeader, headerListOf } from "@sluice/client/internal/http/header-list";
+import { headerListOf } from "@sluice/client/internal/http/header-list";
 import { exchangeErrorOf } from "@sluice/client/internal/http/upstream/exchange-error";
 import type { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type {
@@ -14,7 +14,7 @@ import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { contain, containAsync, settleFault } from "@sluice/client/internal/observability/faults";
 import type { FieldLines, ResponseHead } from "@sluice/protocols/http1";
-import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
+import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
 import { isRepeatable, requestHeadOf, responseHeadersOf } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { overdueError, watchBody } from "./silent-body.ts";
@@ -142,7 +142,7 @@ export class HttpExchange implements Http1Exchange {
     if (this.#hasFailed || this.#downstream.hasResponded) return;
     // Each hop handles `Expect`, and so 100, by itself.
     if (status !== 100) {
-      this.#downstream.sendInterim(status, reason, withoutHopByHop(headerListOf(headers)));
+      this.#downstream.sendInterim(status, reason, requestEdit(headerListOf(headers)).lines());
     } else if (this.#options.expectsContinue === true) {
       this.#downstream.sendContinue();
       this.#watchBody();
@@ -203,10 +203,10 @@ export class HttpExchange implements Http1Exchange {
 
   #respond(head: ResponseHead, parts: readonly Buffer[], trailers: FieldLines | undefined): void {
     const { status, reason } = head;
-    const headers = responseHeadersOf(status, headerListOf(head.headers), this.#downstream, this.#options);
+    const headers = responseHeadersOf(status, head.headers, this.#downstream, this.#options);
     if (trailers === undefined) {
       // RFC 9112 section 7.1.2: only a chunked body has trailers.
-      const mayHaveTrailers = !hasHeader(headers, "content-length");
+      const mayHaveTrailers = !headers.has("content-length");
       this.#sink = this.#downstream.respond(status, reason, headers, parts, mayHaveTrailers);
       const silenceMs = responseSilenceMs(this.#options, headers);
       if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);

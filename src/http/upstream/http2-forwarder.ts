@@ -1,17 +1,12 @@
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
-import {
-  type HeaderLine,
-  type HeaderList,
-  headerValue,
-  withoutHeaders,
-} from "@sluice/client/internal/http/header-list";
+import { type HeaderLine, headerListOf } from "@sluice/client/internal/http/header-list";
 import { cancelStream } from "@sluice/client/internal/net/abort-socket";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { containAsync, containEvents } from "@sluice/client/internal/observability/faults";
 import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
-import { http2Headers, receivedLines } from "../http2-headers.ts";
+import { http2Headers, receivedFields } from "../http2-headers.ts";
 import { EXPECT, isRepeatable } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { Http2RequestBody } from "./http2-request-body.ts";
@@ -106,7 +101,7 @@ class Http2Forwarding {
     try {
       const edit = requestEdit(downstream.headers);
       edit.drop(EXPECT);
-      headers = requestHeaders(options.editHeaders(edit).lines(), downstream.method, options.path);
+      headers = requestHeaders(options.editHeaders(edit), downstream.method, options.path);
     } catch (error) {
       connection.leave();
       return void this.#fail(closedBefore("the request cannot be forwarded", error));
@@ -144,7 +139,7 @@ class Http2Forwarding {
       if (refusal !== undefined) cutFor(refusal);
     });
     stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
-      trailers = trailersToForward(receivedLines(rawTrailers ?? []));
+      trailers = trailersToForward(headerListOf(receivedFields(rawTrailers ?? [])));
     });
     // `rstCode` has the reason, and 'close' follows.
     stream.on("error", () => {});
@@ -254,14 +249,14 @@ function watchEnd(stream: ClientHttp2Stream): ResponseEnd {
   };
 }
 
-function requestHeaders(lines: HeaderList, method: string, path: string): OutgoingHttpHeaders {
-  return {
-    ":method": method,
-    ":path": path,
-    ":scheme": "http",
-    ":authority": headerValue(lines, "host") ?? "",
-    ...http2Headers(withoutHeaders(lines, ["host"])),
-  };
+function requestHeaders(edit: HeaderEdit, method: string, path: string): OutgoingHttpHeaders {
+  const headers = http2Headers(edit);
+  headers[":method"] = method;
+  headers[":path"] = path;
+  headers[":scheme"] = "http";
+  headers[":authority"] = headers.host ?? "";
+  delete headers.host;
+  return headers;
 }
 
 function headerTimer(

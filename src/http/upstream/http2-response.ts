@@ -3,11 +3,16 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headRefusal } from "@sluice/client/internal/http/head-refusal";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
-import { type HeaderLine, type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import {
+  type HeaderLine,
+  type HeaderList,
+  headerListOf,
+  headerValue,
+} from "@sluice/client/internal/http/header-list";
 import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import { withoutHopByHop } from "../hop-by-hop.ts";
-import { receivedLines } from "../http2-headers.ts";
+import { requestEdit } from "../hop-by-hop.ts";
+import { receivedFields } from "../http2-headers.ts";
 import { responseHeadersOf } from "./exchange-headers.ts";
 import { type BodyTimeouts, responseSilenceMs } from "./forward-options.ts";
 
@@ -36,8 +41,8 @@ export function respondOverHttp2(
   const refusal = headRefusal({ status, headers: rawHeaders }, false);
   if (refusal !== undefined) return refusal;
   try {
-    const lines = withoutPseudo(receivedLines(rawHeaders));
-    const edited = responseHeadersOf(status, lines, downstream, options);
+    const edited = responseHeadersOf(status, receivedFields(rawHeaders), downstream, options);
+    edited.dropIf(isPseudo);
     if (isWhole) {
       downstream.respondWhole(status, "", edited, [], []);
       stream.resume();
@@ -77,12 +82,16 @@ function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefi
 
 /** Forwards a 1xx other than 100, which each hop handles by itself. */
 export function sendInterimOf(downstream: HttpDownstream, rawHeaders: readonly string[]): void {
-  const lines = receivedLines(rawHeaders);
+  const lines = headerListOf(receivedFields(rawHeaders));
   const status = Number(headerValue(lines, ":status"));
   if (status !== 100)
-    downstream.sendInterim(status, STATUS_CODES[status] ?? "", withoutHopByHop(withoutPseudo(lines)));
+    downstream.sendInterim(status, STATUS_CODES[status] ?? "", requestEdit(withoutPseudo(lines)).lines());
 }
 
 function withoutPseudo(lines: HeaderList): HeaderLine[] {
-  return lines.filter(([name]) => !name.startsWith(":"));
+  return lines.filter(([name]) => !isPseudo(name));
+}
+
+function isPseudo(name: string): boolean {
+  return name.startsWith(":");
 }

@@ -1,7 +1,13 @@
 import type { Writable } from "node:stream";
 import { goJson } from "@sluice/client/internal/api/go-json";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
-import { type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
+import {
+  flatHeaders,
+  type HeaderLines,
+  type HeaderList,
+  headerListOf,
+  headerValue,
+} from "@sluice/client/internal/http/header-list";
 import { withSessionsGroup } from "../../session-api/discovery.ts";
 import { withSessionsDocument } from "../../session-api/open-api.ts";
 
@@ -73,7 +79,7 @@ class HeldAnswer {
   readonly #downstream: HttpDownstream;
   readonly #parts: Buffer[] = [];
   #bytes = 0;
-  #head: [status: number, statusMessage: string, headers: HeaderList] = [200, "OK", []];
+  #head: [status: number, statusMessage: string, headers: HeaderLines] = [200, "OK", []];
   /** The client's sink, once the client receives the answer directly. */
   #sink: Writable | undefined;
 
@@ -121,7 +127,9 @@ class HeldAnswer {
     const merged = status === 200 && isJson(headers) ? mergedWith(Buffer.concat(body)) : undefined;
     if (merged === undefined)
       return this.#downstream.respondWhole(status, statusMessage, headers, body, trailers);
-    const lines = headers.filter(([name]) => !/^(?:content-length|transfer-encoding|etag)$/i.test(name));
+    const lines = headerListOf(flatHeaders(headers)).filter(
+      ([name]) => !/^(?:content-length|transfer-encoding|etag)$/i.test(name),
+    );
     const length = ["Content-Length", String(merged.byteLength)] as const;
     this.#downstream.respondWhole(status, statusMessage, [...lines, length], [merged], []);
   };
@@ -142,7 +150,8 @@ function heldSink(sink: () => Writable | undefined): Pick<Writable, "once" | "wr
   };
 }
 
-function isJson(headers: HeaderList): boolean {
+function isJson(lines: HeaderLines): boolean {
+  const headers = headerListOf(flatHeaders(lines));
   const type = headerValue(headers, "content-type") ?? "";
   return JSON_CLAUSE.test(type) && (headerValue(headers, "content-encoding") ?? "identity") === "identity";
 }

@@ -9,7 +9,7 @@ import {
   withoutHeaders,
 } from "../../../packages/client/src/http/header-list.ts";
 import { addForwardedFor, addForwardedOrigin } from "../../../src/http/forwarded-headers.ts";
-import { trailersToForward, upgradeEdit, withoutHopByHop } from "../../../src/http/hop-by-hop.ts";
+import { requestEdit, trailersToForward, upgradeEdit } from "../../../src/http/hop-by-hop.ts";
 
 const forwardedFor = (headers: HeaderList, options: Parameters<typeof addForwardedFor>[1]) => {
   const edit = new HeaderEdit(headers);
@@ -62,7 +62,7 @@ describe("header lists", () => {
 describe("hop-by-hop lines", () => {
   it("go, with all that Connection names in whatever spelling", () => {
     expect(
-      withoutHopByHop([
+      requestEdit([
         ["connection", " X-User ,x-FOO"],
         ["Connection", "close\t,Host"],
         ["X-User", "root"],
@@ -72,7 +72,7 @@ describe("hop-by-hop lines", () => {
         ["Transfer-Encoding", "chunked"],
         ["Upgrade", "h2c"],
         ["X-Keep", "1"],
-      ]),
+      ]).lines(),
     ).toEqual([
       ["Host", "h"],
       ["X-Keep", "1"],
@@ -81,10 +81,10 @@ describe("hop-by-hop lines", () => {
 
   it("keep the message's end: Content-Length can not be named away", () => {
     expect(
-      withoutHopByHop([
+      requestEdit([
         ["Connection", "content-length"],
         ["Content-Length", "3"],
-      ]),
+      ]).lines(),
     ).toEqual([["Content-Length", "3"]]);
   });
 

@@ -1,3 +1,4 @@
+import type { FieldLines } from "@sluice/protocols/http1";
 import { type HeaderLine, type HeaderList, isNamed } from "./header-list.ts";
 
 /** A line that is written at the place of the first received one, or after all of them. */
@@ -30,18 +31,22 @@ function shapeOf(name: string): number {
 }
 
 /**
- * Changes to the headers of one message, collected first and applied by `lines` in one pass. Drops
- * concern received lines only, so a peer's Connection header cannot remove a line of ours.
+ * Changes to a message's headers, applied in one pass as they are written. Drops concern received
+ * lines only, so a peer's Connection header cannot remove a line of ours.
  */
 export class HeaderEdit {
-  readonly #received: HeaderList;
+  readonly #received: HeaderList | FieldLines;
+  /** A line's elements in `#received`: one of a list, two of flat lines. */
+  readonly #step: 1 | 2;
   readonly #dropped: Pick<HeaderNames, "has">[] = [];
   readonly #own: OwnLine[] = [];
   /** A bit for each length, modulo 32, of a name in `#own` that replaces received lines. */
   #replacedLengths = 0;
 
-  constructor(received: HeaderList) {
+  /** `received`: a list, or flat lines as parsers yield them. */
+  constructor(received: HeaderList | FieldLines) {
     this.#received = received;
+    this.#step = typeof received[0] === "string" ? 2 : 1;
   }
 
   /** Drops received lines with these names. */
@@ -68,31 +73,47 @@ export class HeaderEdit {
   /** True if the result has a line with that name, given in lower case. */
   has(lowerName: string): boolean {
     for (const { line } of this.#own) if (isNamed(line[0], lowerName)) return true;
-    for (const [name] of this.#received) if (isNamed(name, lowerName) && !this.#drops(name)) return true;
+    const received = this.#received;
+    for (let at = 0; at < received.length; at += this.#step) {
+      const name = nameAt(received, at);
+      if (isNamed(name, lowerName) && !this.#drops(name)) return true;
+    }
     return false;
   }
 
   /** The values of received lines with that name, given in lower case, unless they are dropped. */
   received(lowerName: string): string[] {
     const values: string[] = [];
-    for (const [name, value] of this.#received)
-      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(value);
+    const received = this.#received;
+    for (let at = 0; at < received.length; at += this.#step) {
+      const name = nameAt(received, at);
+      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(valueAt(received, at));
+    }
     return values;
+  }
+
+  /** Applies the edit: visits the resulting lines in order. */
+  forEach(visit: (line: HeaderLine) => void): void {
+    for (const own of this.#own) own.isPlaced = false;
+    const received = this.#received;
+    for (let at = 0; at < received.length; at += this.#step) {
+      const name = nameAt(received, at);
+      if (this.#drops(name)) continue;
+      const own = this.#replacementOf(name);
+      if (own === undefined) visit([name, valueAt(received, at)]);
+      else if (!own.isPlaced) {
+        own.isPlaced = true;
+        visit(own.line);
+      }
+    }
+    for (const { line, isPlaced } of this.#own) if (!isPlaced) visit(line);
   }
 
   lines(): HeaderLine[] {
     const lines: HeaderLine[] = [];
-    for (const own of this.#own) own.isPlaced = false;
-    for (const line of this.#received) {
-      if (this.#drops(line[0])) continue;
-      const own = this.#replacementOf(line[0]);
-      if (own === undefined) lines.push(line);
-      else if (!own.isPlaced) {
-        lines.push(own.line);
-        own.isPlaced = true;
-      }
-    }
-    for (const { line, isPlaced } of this.#own) if (!isPlaced) lines.push(line);
+    this.forEach((line) => {
+      lines.push(line);
+    });
     return lines;
   }
 
@@ -107,4 +128,14 @@ export class HeaderEdit {
     for (const names of this.#dropped) if (names.has(name)) return true;
     return false;
   }
+}
+
+function nameAt(lines: HeaderList | FieldLines, at: number): string {
+  const line = lines[at] as HeaderLine | string;
+  return typeof line === "string" ? line : line[0];
+}
+
+function valueAt(lines: HeaderList | FieldLines, at: number): string {
+  const line = lines[at] as HeaderLine | string;
+  return typeof line === "string" ? (lines[at + 1] as string) : line[1];
 }

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { FaultPlace } from "../../observability/faults.ts";
-import type { HeaderList } from "../header-list.ts";
+import type { HeaderLines, HeaderList } from "../header-list.ts";
 
 /** The client's side of a forwarded HTTP exchange, in any HTTP version. */
 export interface HttpDownstream {
@@ -53,7 +53,7 @@ export interface HttpDownstream {
   respond(
     status: number,
     statusMessage: string,
-    headers: HeaderList,
+    headers: HeaderLines,
     beginning?: readonly Uint8Array[],
     mayHaveTrailers?: boolean,
   ): Writable;
@@ -63,7 +63,7 @@ export interface HttpDownstream {
   respondWhole(
     status: number,
     statusMessage: string,
-    headers: HeaderList,
+    headers: HeaderLines,
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void;
