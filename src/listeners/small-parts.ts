@@ -54,7 +54,7 @@ export class SmallParts {
       };
       stream.once("close", forget);
       const push = stream.push.bind(stream);
-      stream.push = (part: unknown, encoding?: BufferEncoding): boolean => {
+      const counted = (part: unknown, encoding?: BufferEncoding): boolean => {
         if (part === null) return push(part, encoding);
         countPart();
         if (stream.readableLength === 0) forget();
@@ -64,6 +64,8 @@ export class SmallParts {
         if (unread === MAX_UNREAD_PARTS) setImmediate(calm, session);
         return push(part, encoding);
       };
+      // As a plain property V8 keeps closed streams until it marks the whole heap.
+      Object.defineProperty(stream, "push", { value: counted, writable: true, configurable: true });
     });
   }
 
