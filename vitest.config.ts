@@ -38,6 +38,7 @@ const ALONE = [
   "test/integration/client/spdy-executor.test.ts",
   "test/integration/client/websocket-executor.test.ts",
   "test/integration/fake-node/lifetime.test.ts",
+  "test/integration/http/header-copies.test.ts",
   "test/integration/http/http-bodies.test.ts",
   "test/integration/http/http-forwarder-failures.test.ts",
   "test/integration/http/http1-pool.test.ts",

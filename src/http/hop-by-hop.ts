@@ -2,8 +2,8 @@ import { HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edi
 import {
   type HeaderLine,
   type HeaderList,
-  hasHeader,
   headerTokens,
+  headerValue,
   listElements,
   withoutHeaders,
 } from "@sluice/client/internal/http/header-list";
@@ -56,7 +56,7 @@ function dropNominated(edit: HeaderEdit, connection: string): void {
 export function requestEdit(headers: HeaderList): HeaderEdit {
   const edit = editWithoutHopByHop(headers);
   const acceptsTrailers =
-    hasHeader(headers, "te") &&
+    headerValue(headers, "te") !== undefined &&
     headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
   if (acceptsTrailers) edit.add("TE", "trailers");
   return edit;

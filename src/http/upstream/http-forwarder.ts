@@ -211,7 +211,7 @@ export class HttpExchange implements Http1Exchange {
       const silenceMs = responseSilenceMs(this.#options, headers);
       if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);
     } else {
-      const forwarded = trailersToForward(headerListOf(trailers));
+      const forwarded = trailers.length === 0 ? [] : trailersToForward(headerListOf(trailers));
       this.#downstream.respondWhole(status, reason, headers, parts, forwarded);
     }
   }

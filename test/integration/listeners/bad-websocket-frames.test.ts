@@ -147,7 +147,8 @@ describe("frames that break the rules of HTTP/2 end every session of their conne
     expect(ends).toHaveLength(2);
     for (const { cause, reason } of ends) {
       expect(cause).toBe("client-gone");
-      expect(reason).toMatch(/^the client's HTTP\/2 connection failed: ./);
+      // A stream whose frame was bad may end before the rest of its connection.
+      expect(reason).toMatch(/^the client's HTTP\/2 (connection|stream) failed: ./);
     }
   });
 });

@@ -75,7 +75,7 @@ export class HeaderEdit {
     for (const { line } of this.#own) if (isNamed(line[0], lowerName)) return true;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const name = nameAt(received, at);
+      const [name] = lineAt(received, at);
       if (isNamed(name, lowerName) && !this.#drops(name)) return true;
     }
     return false;
@@ -86,8 +86,8 @@ export class HeaderEdit {
     const values: string[] = [];
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const name = nameAt(received, at);
-      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(valueAt(received, at));
+      const [name, value] = lineAt(received, at);
+      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(value);
     }
     return values;
   }
@@ -97,10 +97,10 @@ export class HeaderEdit {
     for (const own of this.#own) own.isPlaced = false;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const name = nameAt(received, at);
-      if (this.#drops(name)) continue;
-      const own = this.#replacementOf(name);
-      if (own === undefined) visit([name, valueAt(received, at)]);
+      const line = lineAt(received, at);
+      if (this.#drops(line[0])) continue;
+      const own = this.#replacementOf(line[0]);
+      if (own === undefined) visit(line);
       else if (!own.isPlaced) {
         own.isPlaced = true;
         visit(own.line);
@@ -130,12 +130,7 @@ export class HeaderEdit {
   }
 }
 
-function nameAt(lines: HeaderList | FieldLines, at: number): string {
+function lineAt(lines: HeaderList | FieldLines, at: number): HeaderLine {
   const line = lines[at] as HeaderLine | string;
-  return typeof line === "string" ? line : line[0];
-}
-
-function valueAt(lines: HeaderList | FieldLines, at: number): string {
-  const line = lines[at] as HeaderLine | string;
-  return typeof line === "string" ? (lines[at + 1] as string) : line[1];
+  return typeof line === "string" ? [line, lines[at + 1] as string] : line;
 }

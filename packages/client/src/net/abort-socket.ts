@@ -50,6 +50,7 @@ export function forgetTimer(owner: Http2Stream | Http2Session): void {
 }
 
 const HTTP2_FAILURE = "ERR_HTTP2_ERROR";
+const HTTP2_STREAM_FAILURE = "ERR_HTTP2_STREAM_ERROR";
 
 /**
  * An error for the streams of a connection that failed, other than node:http2's own. See
@@ -64,6 +65,7 @@ export function http2Failure(message: string): Error {
  * do not say of what.
  */
 export function clientFailureOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === HTTP2_STREAM_FAILURE) return `the client's HTTP/2 stream failed: ${message}`;
   return code === HTTP2_FAILURE ? `the client's HTTP/2 connection failed: ${message}` : message;
 }
 

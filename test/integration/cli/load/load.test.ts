@@ -67,7 +67,7 @@ describe("the flags of sluice load", () => {
   it.each([
     [["exec"], {}, "POD is missing"],
     [["run", "web"], {}, '"run": must be exec, attach'],
-    [["exec", "web"], { protocol: "tunnel" }, "--protocol tunnel: must be ws-v5 or ws-v4 or spdy"],
+    [["exec", "web"], { protocol: "tunnel" }, "--protocol tunnel: must be ws-v5, ws-v4 or spdy"],
     [["exec", "web"], { direction: "upload", protocol: "ws-v4" }, "cannot end the remote command's input"],
     [["exec", "web", "cat"], {}, "too many arguments"],
     [["exec", "web"], { sessions: "0" }, "--sessions 0: must be a whole number between 1 and"],
