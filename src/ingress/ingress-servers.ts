@@ -150,7 +150,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections, turns: 
           );
         }
       },
-      onConnect: (socket) => refuseInText(socket, 404, "this server is no proxy"),
+      onConnect: (socket) => refuseInText(socket, 404, "this server is not a proxy"),
       onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, context),
     },
     // Sluice itself refuses a missing Host, because Node's answer has no body.

@@ -22,6 +22,18 @@ export interface Answer {
 
 export const EXEC_PATH = "/api/v1/namespaces/default/pods/web/exec?command=id&stdout=true&container=main";
 
+/** An exec's head as a WebSocket on an HTTP/2 stream (RFC 8441), for the user of the token `t`. */
+export const EXEC_HEAD = {
+  ":method": "CONNECT",
+  ":protocol": "websocket",
+  ":scheme": "https",
+  ":path": EXEC_PATH,
+  ":authority": "a",
+  "sec-websocket-version": "13",
+  "sec-websocket-protocol": "v5.channel.k8s.io",
+  authorization: "Bearer t",
+};
+
 /** A kubelet that ends every exec with success at once. */
 const succeeding: KubeletScript = {
   onStream: (name, _, session) => {

@@ -14,7 +14,7 @@ export async function findRecordings(place: string): Promise<string[]> {
     return (await filesBelow(place)).filter((file) => file.endsWith(ENDING)).sort();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT")
-      throw new RecordingFileError(`there is no file or folder ${place}`);
+      throw new RecordingFileError(`${place}: no such file or folder`);
     throw fileErrorOf(error, place);
   }
 }

@@ -4,8 +4,8 @@ export class RecordingFileError extends Error {
 }
 
 const WORDS: Readonly<Record<string, (file: string) => string>> = {
-  ENOENT: (file) => `there is no file ${file}`,
-  ENOTDIR: (file) => `there is no file ${file}`,
+  ENOENT: (file) => `${file}: no such file`,
+  ENOTDIR: (file) => `${file}: no such file`,
   EACCES: (file) => `there is no permission for ${file}`,
   EPERM: (file) => `there is no permission for ${file}`,
   EISDIR: (file) => `${file} is a folder`,

@@ -85,7 +85,7 @@ export class TakenSlabs {
     this.#answer = answer;
   }
 
-  /** Takes a slab whose content is no longer read. `bytes` are the bytes of each session in it. */
+  /** Takes a slab back when its content has been read. `bytes`: what each session had in it. */
   add(buffer: ArrayBuffer, bytes: ReadonlyMap<number, number>): void {
     this.#slabs += 1;
     if (buffer.byteLength === SLAB_BYTES) this.#buffers.push(buffer);

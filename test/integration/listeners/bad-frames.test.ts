@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
-import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
+import { AccessGateway, EXEC_HEAD } from "../../support/access-gateway.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
@@ -105,17 +105,7 @@ describe("an exec session on a stream of HTTP/2", () => {
     onTestFinished(() => gateway.stop());
     const { kubelet } = gateway;
     const client = await openFrameClient(Number(gateway.authority.split(":")[1]), true);
-    const head = {
-      ":method": "CONNECT",
-      ":protocol": "websocket",
-      ":scheme": "https",
-      ":path": EXEC_PATH,
-      ":authority": "a",
-      "sec-websocket-version": "13",
-      "sec-websocket-protocol": "v5.channel.k8s.io",
-      authorization: "Bearer t",
-    };
-    client.send(FRAME.headers, FLAG.endHeaders, 1, headerBlockOf(head));
+    client.send(FRAME.headers, FLAG.endHeaders, 1, headerBlockOf(EXEC_HEAD));
     await eventually("the command", () => kubelet.sessions.length === 1);
     client.socket.write(frame);
     await eventually("the end of the connection", () => client.isOver, { timeoutMs: 2_000 });

@@ -1,22 +1,13 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
+import { AccessGateway, EXEC_HEAD, EXEC_PATH } from "../../support/access-gateway.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
 import type { KubeletSession } from "../../support/scripted-kubelet.ts";
 
-const HEAD = {
-  ":method": "CONNECT",
-  ":protocol": "websocket",
-  ":scheme": "https",
-  ":path": `${EXEC_PATH}&stdin=true`,
-  ":authority": "a",
-  "sec-websocket-version": "13",
-  "sec-websocket-protocol": "v5.channel.k8s.io",
-  authorization: "Bearer t",
-};
+const HEAD = { ...EXEC_HEAD, ":path": `${EXEC_PATH}&stdin=true` };
 
 let gateway: AccessGateway;
 /** What each session's command has read. */

@@ -1,40 +1,20 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
+import { AccessGateway, EXEC_HEAD, EXEC_PATH } from "../../support/access-gateway.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
 import { headerBlockOf } from "../../support/http2-frames.ts";
 import { endExec, type KubeletSession, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { descriptors, seededChoices } from "./random-ends.ts";
 
 /** SLUICE_ENDS=3000 takes 20 seconds. */
 const ENDS = Number(process.env.SLUICE_ENDS ?? 160);
 const AT_ONCE = 8;
-/** Of this process: the ends of the test are among them. */
-const descriptors = (): number => readdirSync("/proc/self/fd").length;
 
-/** Park and Miller's, so that what failed once fails again. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
-}
+const { random, pick } = seededChoices(20_261_127);
 
-const random = seeded(20_261_127);
-const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
-
-const EXEC = {
-  ":method": "CONNECT",
-  ":protocol": "websocket",
-  ":scheme": "https",
-  ":path": `${EXEC_PATH}&stdin=true`,
-  ":authority": "a",
-  "sec-websocket-version": "13",
-  "sec-websocket-protocol": "v5.channel.k8s.io",
-  authorization: "Bearer t",
-};
+const EXEC = { ...EXEC_HEAD, ":path": `${EXEC_PATH}&stdin=true` };
 const HEADS = [
   EXEC,
   EXEC,

@@ -1,4 +1,3 @@
-import { readdirSync } from "node:fs";
 import type { Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { eventually } from "../../support/eventually.ts";
@@ -6,23 +5,12 @@ import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/fr
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { afterHead, listenRaw } from "../../support/http/loopback.ts";
 import { headerBlockOf } from "../../support/http2-frames.ts";
+import { descriptors, seededChoices } from "./random-ends.ts";
 
 const ENDS = process.env.CI === undefined ? 400 : 10_000;
 const AT_ONCE = 8;
-/** Of this process: the ends of the test are among them. */
-const descriptors = (): number => readdirSync("/proc/self/fd").length;
 
-/** Park and Miller's, so that what failed once fails again. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
-}
-
-const random = seeded(20_261_125);
-const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
+const { random, pick } = seededChoices(20_261_125);
 
 const HEAD = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 const PART = "x".repeat(70_000);

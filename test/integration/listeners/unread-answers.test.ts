@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
+import { AccessGateway, EXEC_HEAD, EXEC_PATH } from "../../support/access-gateway.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
@@ -10,16 +10,6 @@ import { answering, listenRaw, type RawUpstream } from "../../support/http/loopb
 import { headerBlockOf } from "../../support/http2-frames.ts";
 import { closedPort } from "../../support/misbehaving-servers.ts";
 
-const EXEC = {
-  ":method": "CONNECT",
-  ":protocol": "websocket",
-  ":scheme": "https",
-  ":path": EXEC_PATH,
-  ":authority": "a",
-  "sec-websocket-version": "13",
-  "sec-websocket-protocol": "v5.channel.k8s.io",
-  authorization: "Bearer t",
-};
 const GET = { ":method": "GET", ":scheme": "https", ":path": "/", ":authority": "a" };
 const timeouts = {
   streamIdle: "300ms",
@@ -81,14 +71,14 @@ async function openUnreading(port: number): Promise<FrameClient> {
 
 const PLAIN = { ":method": "CONNECT", ":authority": "a:1" };
 const CASES: readonly (readonly [what: string, port: () => number, head: object])[] = [
-  ["404 to an exec", apiPort, { ...EXEC, ":path": EXEC_PATH.replace("/web/", "/none/") }],
-  ["400 to a handshake of another version", apiPort, { ...EXEC, "sec-websocket-version": "7" }],
-  ["501 to another protocol", apiPort, { ...EXEC, ":protocol": "connect-udp" }],
+  ["404 to an exec", apiPort, { ...EXEC_HEAD, ":path": EXEC_PATH.replace("/web/", "/none/") }],
+  ["400 to a handshake of another version", apiPort, { ...EXEC_HEAD, "sec-websocket-version": "7" }],
+  ["501 to another protocol", apiPort, { ...EXEC_HEAD, ":protocol": "connect-udp" }],
   ["501 to a proxy's CONNECT", apiPort, PLAIN],
-  ["the output of an exec", apiPort, EXEC],
+  ["the output of an exec", apiPort, EXEC_HEAD],
   ["the front door's 501", doorPort, PLAIN],
-  ["the front door's 404 to a WebSocket", doorPort, { ...EXEC, ":path": "/nowhere" }],
-  ["the front door's 502 to a WebSocket", doorPort, { ...EXEC, ":path": "/dead" }],
+  ["the front door's 404 to a WebSocket", doorPort, { ...EXEC_HEAD, ":path": "/nowhere" }],
+  ["the front door's 502 to a WebSocket", doorPort, { ...EXEC_HEAD, ":path": "/dead" }],
   ["the front door's 404", doorPort, { ...GET, ":path": "/nowhere" }],
   ["the front door's 400", doorPort, { ...GET, ":path": "/%zz" }],
   ["the front door's 502", doorPort, { ...GET, ":path": "/dead" }],
@@ -111,7 +101,7 @@ it.each(CASES)("%s is cancelled if its client never reads it", async (_what, por
 
 // GOAWAY came with the answer, so that the stream was the connection's last one.
 it.each([
-  ["an exec", EXEC],
+  ["an exec", EXEC_HEAD],
   ["a read", { ...GET, ":path": "/api" }],
 ])("401 to %s ends the connection of a client that never reads it", async (_what, head) => {
   const client = await openUnreading(apiPort());

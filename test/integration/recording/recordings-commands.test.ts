@@ -166,7 +166,7 @@ describe("sluice recordings", () => {
     it.each([
       ["replay text.cast", "sluice replay: AT/text.cast is not a recording"],
       ["replay empty.cast", "sluice replay: AT/empty.cast is not a recording"],
-      ["replay absent.cast", "sluice replay: there is no file AT/absent.cast"],
+      ["replay absent.cast", "sluice replay: AT/absent.cast: no such file"],
       ["replay .", "sluice replay: AT/. is a folder"],
       ["recordings show text.cast", "sluice recordings: AT/text.cast is not a recording"],
       ["recordings export text.cast", "sluice recordings: AT/text.cast is not a recording"],
@@ -180,13 +180,13 @@ describe("sluice recordings", () => {
         "recordings export damaged.cast --redact a",
         "sluice recordings: AT/damaged.cast has a line that is not an event",
       ],
-      ["recordings verify absent", "sluice recordings: there is no file or folder AT/absent"],
+      ["recordings verify absent", "sluice recordings: AT/absent: no such file or folder"],
       [
         "recordings verify text.cast --key key.pem",
         "sluice recordings: AT/key.pem is not an Ed25519 public key (PEM)",
       ],
-      ["recordings verify text.cast --key no.pem", "sluice recordings: there is no file AT/no.pem"],
-      ["recordings list --folder absent", "sluice recordings: there is no file or folder AT/absent"],
+      ["recordings verify text.cast --key no.pem", "sluice recordings: AT/no.pem: no such file"],
+      ["recordings list --folder absent", "sluice recordings: AT/absent: no such file or folder"],
       ["recordings show --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
       ["recordings delete --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
     ])("%s is one line", async (line, message) => {
@@ -223,7 +223,7 @@ describe("sluice recordings", () => {
     expect(await sluice.run(["recordings", "verify", missing, file])).toEqual({
       exitCode: 1,
       stdout: `${file}: unchanged\n`,
-      stderr: `sluice recordings: there is no file or folder ${missing}\n`,
+      stderr: `sluice recordings: ${missing}: no such file or folder\n`,
     });
     const deleted = await sluice.run(["recordings", "delete", "--folder", gateway.folder, "absent", id]);
     expect(deleted).toEqual({

@@ -102,7 +102,7 @@ describe("the index of a folder's recordings", () => {
     expect((await first).recordings.length).toBeGreaterThan(0);
     rmSync(folder, { recursive: true });
     const failing = [index.list(), index.list()];
-    for (const each of failing) await expect(each).rejects.toThrow("there is no file");
+    for (const each of failing) await expect(each).rejects.toThrow("no such file or folder");
     mkdirSync(folder);
     expect(await namesOf(index)).toEqual([]);
   });
@@ -167,6 +167,6 @@ describe("the index of a folder's recordings", () => {
   });
 
   it("needs a folder", async () => {
-    await expect(new RecordingIndex(path.join(folder, "missing")).list()).rejects.toThrow("there is no file");
+    await expect(new RecordingIndex(path.join(folder, "missing")).list()).rejects.toThrow("no such file or folder");
   });
 });

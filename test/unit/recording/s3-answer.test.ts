@@ -69,7 +69,7 @@ describe("credentials of the environment", () => {
       "the environment has no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     );
     await expect(readS3Credentials("/missing/file", environment)).rejects.toThrow(
-      "there is no file /missing/file",
+      "/missing/file: no such file",
     );
   });
 });

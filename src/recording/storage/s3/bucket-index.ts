@@ -29,7 +29,7 @@ interface BucketList {
   readonly problem?: string | undefined;
 }
 
-/** Answers that say that there is no such object, or an empty one. */
+/** The store answers so for an object that does not exist, or is empty. */
 const MISSING = new Set(["404 NoSuchKey", "404 NotFound", "416 InvalidRange"]);
 
 type Known = StoredRecording | "other";

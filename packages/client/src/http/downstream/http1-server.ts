@@ -105,7 +105,7 @@ export function createHttp1Server(
   }
   // Without a listener Node would close the connection unanswered.
   const onTunnel =
-    onConnect ?? ((socket: Duplex): void => refuseInText(socket, 405, "this server is no proxy"));
+    onConnect ?? ((socket: Duplex): void => refuseInText(socket, 405, "this server is not a proxy"));
   server.on("connect", (request, socket) => leave(request, socket, () => onTunnel(socket)));
   return server;
 }
