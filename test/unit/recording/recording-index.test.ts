@@ -167,6 +167,8 @@ describe("the index of a folder's recordings", () => {
   });
 
   it("needs a folder", async () => {
-    await expect(new RecordingIndex(path.join(folder, "missing")).list()).rejects.toThrow("no such file or folder");
+    await expect(new RecordingIndex(path.join(folder, "missing")).list()).rejects.toThrow(
+      "no such file or folder",
+    );
   });
 });
