@@ -46,7 +46,9 @@ export class SmallParts {
       // libuv passes on what it has read, up to 64 KiB, and reads no more.
       if (partsOfTurn === PARTS_A_TURN + 1) restReading(socket);
     };
-    session.on("stream", (stream: ServerHttp2Stream) => {
+    session.on("stream", (stream: ServerHttp2Stream, _headers: unknown, flags: number) => {
+      // A request without a body brings no DATA.
+      if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) return;
       let unreadOfStream = 0;
       const forget = (): void => {
         unread -= unreadOfStream;
