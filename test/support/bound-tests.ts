@@ -24,6 +24,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   "recording.maxQueuedBytesPerSession":
     "integration/recording/failing-disk.test.ts: passes on only what the queue takes",
   LAST_CLOSE_MS: "integration/listeners/http2-connections.test.ts: an idle client that stops",
+  MAX_PLAIN_DEPTH: "unit/config/plain-yaml.test.ts: too many levels",
   MAX_SPARE_MEMORIES:
     "unit/net/freed-memory.test.ts: are kept up to a bound | integration/legs/api-server/stalled-memory.test.ts: in ",
   MAX_LOG_LINE_BYTES: "unit/cli/client/log-position.test.ts: a line past its bound",

@@ -163,7 +163,7 @@ export function proxyFromEnvironment(url: URL, environment: ProxyEnvironment): U
  * Reads a bare `host:port` as an HTTP proxy. Throws Error if it is not a URL; the message omits a
  * password.
  */
-export function parseProxy(text: string): URL {
+function parseProxy(text: string): URL {
   const candidate = text.includes("://") ? text : `http://${text}`;
   const url = URL.canParse(candidate) ? new URL(candidate) : undefined;
   if (url !== undefined && PROXY_SCHEMES.includes(url.protocol) && url.hostname !== "") return url;

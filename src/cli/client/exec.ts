@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
-import { parseYamlDocuments } from "@sluice/client/internal/config/yaml-documents";
 import { execPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
 import type { execFlags } from "../commands/exec.ts";
@@ -66,6 +65,7 @@ async function resourceInFile(file: string, namespace: string): Promise<string> 
 
 async function firstObject(file: string): Promise<Manifest | null | undefined> {
   try {
+    const { parseYamlDocuments } = await import("@sluice/client/internal/config/yaml-documents");
     const manifest = file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
     return parseYamlDocuments(manifest, file, { isManifest: true })[0]?.value as Manifest | null | undefined;
   } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseProxy, proxyFromEnvironment } from "../../../packages/client/src/target.ts";
+import { proxyFromEnvironment } from "../../../packages/client/src/target.ts";
 
 const proxyOf = (url: string, environment: Record<string, string>) =>
   proxyFromEnvironment(new URL(url), environment)?.href;
@@ -62,7 +62,8 @@ describe("proxyFromEnvironment", () => {
   });
 
   it("does not repeat the credentials of a proxy that it cannot read", () => {
-    expect(() => parseProxy("ftp://user:secret@p:1")).toThrow('invalid proxy address "ftp://xxxxx@p:1"');
-    expect(() => parseProxy("http://a b")).toThrow("invalid proxy address");
+    const read = (proxy: string) => proxyOf("http://api", { HTTP_PROXY: proxy });
+    expect(() => read("ftp://user:secret@p:1")).toThrow('invalid proxy address "ftp://xxxxx@p:1"');
+    expect(() => read("http://a b")).toThrow("invalid proxy address");
   });
 });

@@ -3,8 +3,9 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { type ConfigurationProblem, unreadFile } from "../config/configuration-error.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
+import { plainYaml } from "../config/plain-yaml.ts";
 import { Section } from "../config/section.ts";
-import { EMPTY_DOCUMENT, parseYamlDocuments } from "../config/yaml-documents.ts";
+import type { YamlDocument } from "../config/yaml-documents.ts";
 
 /** A kubeconfig. Past it, it is refused before it is read. */
 const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
@@ -39,12 +40,19 @@ export async function readKubeconfigFile(
   name: string,
   problems: ConfigurationProblem[],
 ): Promise<KubeconfigFile> {
-  const [document] = parseYamlDocuments(await textOf(name), name, {
+  const text = await textOf(name);
+  const document = plainYaml(text) ?? (await firstDocument(text, name));
+  const context = { fileName: name, document, problems };
+  return { name, root: new Section(context, [], withoutEmptyTexts(document.value)) };
+}
+
+async function firstDocument(text: string, name: string): Promise<Pick<YamlDocument, "value" | "placeOf">> {
+  const { EMPTY_DOCUMENT, parseYamlDocuments } = await import("../config/yaml-documents.ts");
+  const [document] = parseYamlDocuments(text, name, {
     lastKeyWins: true,
     maxCharacters: MAX_KUBECONFIG_BYTES,
   });
-  const context = { fileName: name, document: document ?? EMPTY_DOCUMENT, problems };
-  return { name, root: new Section(context, [], withoutEmptyTexts(document?.value)) };
+  return document ?? EMPTY_DOCUMENT;
 }
 
 async function textOf(name: string): Promise<string> {

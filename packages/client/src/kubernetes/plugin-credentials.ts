@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { isatty } from "node:tty";
 import { systemErrorText } from "../config/system-error.ts";
 import { CredentialsError } from "./credentials-error.ts";
-import { type PluginCredentials, readExecCredential } from "./exec-credential.ts";
+import type { PluginCredentials } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 import type { OidcOptions } from "./oidc-provider.ts";
 
@@ -71,7 +71,10 @@ function execPlugin(
         certificateAuthority === undefined || "pem" in certificateAuthority
           ? certificateAuthority?.pem
           : await readFile(certificateAuthority.file, "utf8");
-      const { runPlugin } = await import("./run-plugin.ts");
+      const [{ runPlugin }, { readExecCredential }] = await Promise.all([
+        import("./run-plugin.ts"),
+        import("./exec-credential.ts"),
+      ]);
       const text = await runPlugin(plugin, {
         info: execInfo(entries, isInteractive, ca),
         isInteractive,
