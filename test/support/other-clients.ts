@@ -1,8 +1,9 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { KubeConfig } from "@kubernetes/client-node";
 import { freePorts } from "./http/loopback.ts";
 
 const {
@@ -32,9 +33,10 @@ export interface OtherClient {
   run(kubeconfig: string, pods: readonly string[]): Promise<unknown[]>;
 }
 
-async function reports(command: string, args: readonly string[]): Promise<unknown[]> {
-  const { stdout } = await promisify(execFile)(command, args, { timeout: 240_000 });
+async function reports(command: string, args: readonly string[], env = process.env): Promise<unknown[]> {
+  const { stdout } = await promisify(execFile)(command, args, { timeout: 240_000, env });
   const lines = stdout.trimEnd().split("\n");
+  if (!lines.every((line) => line.startsWith("{"))) throw new Error(`no reports: ${stdout.slice(0, 1_000)}`);
   return lines.map((line) => JSON.parse(line));
 }
 
@@ -113,6 +115,31 @@ function rustClient(): OtherClient {
   };
 }
 
+/** A load generator, which has WebSockets and no notion of Kubernetes: its script speaks v5 itself. */
+function k6Client(): OtherClient {
+  const program = path.join(parts, "go/k6");
+  const version = /k6 v(\S+)/.exec(spawnSync(program, ["version"], { encoding: "utf8" }).stdout ?? "")?.[1];
+  return {
+    name: "k6",
+    version,
+    needs: "go install go.k6.io/k6@v1.8.1",
+    checks: ALL,
+    run: async (kubeconfig, pods) => {
+      const config = new KubeConfig();
+      config.loadFromFile(kubeconfig);
+      const { server, caFile, caData = "" } = config.getCurrentCluster() ?? {};
+      const folder = mkdtempSync(path.join(tmpdir(), "sluice-k6-"));
+      const authority = caFile ?? path.join(folder, "ca.crt");
+      if (caFile === undefined) writeFileSync(authority, Buffer.from(caData, "base64"));
+      const own = { SERVER: server, TOKEN: config.getCurrentUser()?.token, PODS: pods.join() };
+      const env = { ...process.env, ...own, SSL_CERT_FILE: authority, K6_NO_USAGE_REPORT: "true" };
+      const output = ["--summary-mode=disabled", "--log-output=stdout", "--log-format=raw"];
+      const args = ["run", "--quiet", "--address=", ...output, path.join(programs, "k6/exec.js")];
+      return reports(program, args, env).finally(() => rmSync(folder, { recursive: true }));
+    },
+  };
+}
+
 /** kr8s sends no input but over v5, which it does not offer, and lightkube forwards no ports. */
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   pythonClient("kubernetes", "kubernetes_client.py"),
@@ -126,6 +153,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
   rustClient(),
   nodeClient("0.22", path.join(parts, "client-node-0.22")),
   nodeClient("1.x", repository),
+  k6Client(),
 ];
 
 /** For a test's title. */
