@@ -83,6 +83,23 @@ export function findContainerds(): readonly Containerd[] {
 }
 
 /**
+ * Every asciinema, oldest first: the one in PATH, and those that `.ci/run` installed. Versions
+ * before 2.4 show nothing without a terminal of their own.
+ */
+export function findAsciinemas(): readonly Binary[] {
+  return once("asciinema", () => {
+    const installed = namesIn(unpackedParts)
+      .filter((folder) => /^asciinema(?:-|$)/.test(folder))
+      .map((folder) => path.join(unpackedParts, folder, "bin/asciinema"));
+    const files = [findInPath("asciinema"), ...installed].filter((file) => file !== undefined);
+    const pattern = /asciinema ((?:2\.[4-9]|[3-9]\.\d+)\.\d+)/;
+    const binaries = files.flatMap((file) => readBinary(file, ["--version"], pattern) ?? []);
+    const byVersion = new Map(binaries.map((binary) => [binary.version, binary]));
+    return [...byVersion.values()].sort((a, b) => a.version.localeCompare(b.version));
+  });
+}
+
+/**
  * The folder of what `scripts/build-cluster.mjs` has built, and its Kubernetes version. Undefined
  * if any program is missing.
  */

@@ -1,6 +1,8 @@
 import { describe, it } from "vitest";
 import {
+  type Binary,
   type Containerd,
+  findAsciinemas,
   findClusterPrograms,
   findContainerds,
   findKubectls,
@@ -142,14 +144,20 @@ export function containerds(): readonly Containerd[] {
   return findContainerds();
 }
 
+/** For use inside `describeReal("asciinema", ...)`. The oldest comes first. */
+export function asciinemas(): readonly Binary[] {
+  return findAsciinemas();
+}
+
 const PROGRAMS: Readonly<
-  Record<Exclude<RealPart, "kubectl" | "containerd" | "cluster">, Parameters<typeof findProgram>>
+  Record<
+    Exclude<RealPart, "kubectl" | "containerd" | "cluster" | "asciinema">,
+    Parameters<typeof findProgram>
+  >
 > = {
   go: [["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/],
   chromium: [["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/],
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
-  // Older versions show nothing without a terminal of their own.
-  asciinema: [["asciinema"], ["--version"], /asciinema ((?:2\.[4-9]|[3-9]\.\d+)\.\d+)/],
   versitygw: [["versitygw"], ["--version"], /Version\s*:\s*(\S+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
@@ -182,6 +190,7 @@ function versionsOf(part: RealPart): readonly string[] {
   if (part === "cluster") return findClusterPrograms()?.versions ?? [];
   if (part === "kubectl") return findKubectls().map((kubectl) => kubectl.version);
   if (part === "containerd") return findContainerds().map((containerd) => containerd.version);
+  if (part === "asciinema") return findAsciinemas().map((asciinema) => asciinema.version);
   const program = findProgram(...PROGRAMS[part]);
   return program === undefined ? [] : [program.version];
 }
