@@ -207,6 +207,7 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/recording": [
     "packages/client/config",
+    "packages/client/net",
     "packages/client/sessions",
     "protocols/remotecommand",
     "src/access",

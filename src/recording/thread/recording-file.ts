@@ -1,3 +1,4 @@
+import type { OutputLine } from "../format/output-line.ts";
 import type { Disk } from "./disk.ts";
 
 /** The name of an unfinished recording by this writer. */
@@ -16,6 +17,7 @@ export class RecordingFile {
   readonly #handle: number;
   #position = 0;
   #unwritten: Uint8Array[] = [];
+  #lent: OutputLine[] = [];
   #isDirty = false;
   #isSyncing = false;
   #isClosed = false;
@@ -28,9 +30,10 @@ export class RecordingFile {
     this.#handle = disk.create(part);
   }
 
-  /** Appends a line with its end. The file keeps the memory until it is written. */
-  append(line: Uint8Array): void {
+  /** Appends a line with its end. The file keeps the memory until it is written, then frees `lent`. */
+  append(line: Uint8Array, lent?: OutputLine): void {
     this.#unwritten.push(line);
+    if (lent !== undefined) this.#lent.push(lent);
   }
 
   get hasUnwritten(): boolean {
@@ -42,10 +45,22 @@ export class RecordingFile {
     const [first, ...others] = this.#unwritten;
     if (first === undefined) return;
     const bytes = others.length === 0 ? first : Buffer.concat(this.#unwritten);
-    this.#disk.write(this.#handle, bytes, this.#position);
+    try {
+      this.#disk.write(this.#handle, bytes, this.#position);
+    } catch (error) {
+      // Many files may wait for one disk, each with little: only that stays in memory.
+      this.#unwritten = [bytes === first && this.#lent.length > 0 ? Buffer.from(bytes) : bytes];
+      this.#free();
+      throw error;
+    }
     this.#position += bytes.byteLength;
     this.#unwritten = [];
+    this.#free();
     this.#isDirty = true;
+  }
+
+  #free(): void {
+    for (const line of this.#lent.splice(0)) line.free();
   }
 
   /** Overwrites the file's start with text of the same length. */

@@ -11,7 +11,7 @@ import type { Reserve } from "./writer-lease.ts";
 export const TICKS_BETWEEN_HEADS = 60;
 
 /** Bytes of a slab after which they are written; longer strings cost the thread more. */
-const WRITE_BYTES = 64 * 1024;
+const WRITE_BYTES = 128 * 1024;
 
 interface OpenRecording {
   readonly file: RecordingFile;

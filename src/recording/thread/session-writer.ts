@@ -241,7 +241,7 @@ export class SessionWriter {
     const run = this.#run;
     if (run === undefined) return;
     this.#run = undefined;
-    this.#append(run.line.end());
+    this.#append(run.line.end(), run.line);
   }
 
   #endGap(timeMs: number): void {
@@ -262,9 +262,9 @@ export class SessionWriter {
     this.event(timeMs, "m", `gap: ${bytes} bytes, ${duration} s, sha256:${sha256}`, true);
   }
 
-  #append(line: Buffer): void {
+  #append(line: Buffer, lent?: OutputLine): void {
     this.#beginChain();
-    this.#file.append(line);
+    this.#file.append(line, lent);
     this.#chain.add(line.subarray(0, -1));
     this.#bytesOfChunk += line.byteLength;
     if (this.#bytesOfChunk >= CHUNK_BYTES) this.#closeChunk(Date.now());

@@ -30,10 +30,10 @@ describe("a line of output", () => {
     );
   });
 
-  it("escapes each character of ASCII at each place of a word", () => {
+  it("escapes each character of ASCII at each place of a line", () => {
     for (let byte = 0; byte < 128; byte++)
-      for (let place = 0; place < 4; place++) {
-        const text = `abcd${"e".repeat(place)}${String.fromCharCode(byte)}${"f".repeat(7 - place)}`;
+      for (let place = 0; place < 60; place++) {
+        const text = `abcd${"e".repeat(place)}${String.fromCharCode(byte)}${"f".repeat(60 - place)}`;
         expect(lineOf([Buffer.from(text)], 0)).toBe(`${new EventLines().line(0, "o", text)}\n`);
       }
   });

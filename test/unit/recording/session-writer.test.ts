@@ -132,4 +132,24 @@ describe("a session's writer", () => {
     expect(of("g").map((data) => JSON.parse(data))).toEqual([{ bytes: 4, seconds: 1, sha256 }]);
     expect(comments.at(-1)).toMatchObject({ head: { bytes: 13, gaps: 1 } });
   });
+
+  it("uses the memory of a long line again only when the line is written", () => {
+    const [one, other] = [start(), start()];
+    const part = (letter: string): Buffer => Buffer.alloc(32 * 1024, `${letter}"\n`);
+    one.disk.isFull = true;
+    for (const [{ writer }, letter] of [
+      [one, "a"],
+      [other, "b"],
+      [other, "c"],
+      [other, "d"],
+    ] as const) {
+      writer.output("stdout", 1, part(letter));
+      writer.flush(1);
+    }
+    one.disk.isFull = false;
+    one.writer.output("stdout", 2, Buffer.from("lost"));
+    expect(one.writer.flush(2)).toBeUndefined();
+    expect(other.end(3).stdout).toEqual(Buffer.concat(["b", "c", "d"].map(part)));
+    expect(one.end(3).stdout).toEqual(part("a"));
+  });
 });
