@@ -84,7 +84,7 @@ const collectorUrl = async () => {
 };
 
 const sluice =
-  (flags, { build = () => undefined, samplePercent, maxOutputBytes } = {}) =>
+  (flags, { build = () => undefined, samplePercent, maxOutputBytes, rule = { name: "all" } } = {}) =>
   async ({ node, folder, upstreamPort, webSocketPort, tls, gracePeriod }) => {
     const [port, adminPort] = await freePorts(2);
     const tracing = samplePercent && { endpoint: await collectorUrl(), samplePercent };
@@ -92,7 +92,7 @@ const sluice =
     const recording = maxOutputBytes && {
       folder: folderOfRecordings,
       maxOutputBytes,
-      rules: [{ name: "all" }],
+      rules: [rule],
     };
     const legs = { upstreamPort, webSocketPort, port, adminPort, tls, gracePeriod };
     const file = writeGatewayFiles(folder, { ...legs, tracing, recording });
@@ -207,6 +207,11 @@ export const contenders = {
     title: "Sluice, recorded, past `maxOutputBytes`",
     via: speaksProtocols,
     start: sluice([], { maxOutputBytes: "4Ki" }),
+  },
+  "sluice-unmatched": {
+    title: "Sluice that records other sessions",
+    via: speaksProtocols,
+    start: sluice([], { maxOutputBytes: "1Ti", rule: { name: "others", match: { namespaces: ["other"] } } }),
   },
   "sluice-other": {
     title: "Sluice, the other build",

@@ -129,3 +129,16 @@ export const cpuSeconds = (pid) =>
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return sum + (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_A_SECOND;
   }, 0);
+
+/**
+ * CPU of a process's threads so far, in seconds. The event loop is the thread whose id is the process
+ * id.
+ */
+export function threadSeconds(pid) {
+  const used = readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
+    return [Number(thread), Number(nanoseconds) / 1e9];
+  });
+  const loop = used.find(([thread]) => thread === pid)?.[1] ?? 0;
+  return { loop, others: used.reduce((sum, [, seconds]) => sum + seconds, 0) - loop };
+}

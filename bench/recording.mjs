@@ -2,12 +2,13 @@
 // cost of recording as Markdown tables: CPU of the event loop and of the other threads per GiB of
 // output, memory of an idle recorded session, and echo latency. `--against` adds another build.
 // Needs no Go, because client and node are this repository's. Takes five minutes.
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { competeWith, contenders } from "./contenders.mjs";
 import { table } from "./document.mjs";
 import { Lab } from "./lab.mjs";
 import { machine } from "./machine.mjs";
+import { threadSeconds } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 import { measure, sessionsWithin } from "./workloads.mjs";
@@ -34,18 +35,6 @@ const { cpus, model, node, kernel } = machine();
 console.log(
   `${cpus} cores (${model}), Linux ${kernel}, Node.js ${node}; medians of ${repeat} (minimum-maximum)`,
 );
-
-/**
- * Each thread's CPU so far, in seconds. The event loop is the thread whose id is the process id.
- */
-function threadsOf(pid) {
-  const used = readdirSync(`/proc/${pid}/task`).map((thread) => {
-    const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
-    return [Number(thread), Number(nanoseconds) / 1e9];
-  });
-  const loop = used.find(([thread]) => thread === pid)?.[1] ?? 0;
-  return { loop, others: used.reduce((sum, [, seconds]) => sum + seconds, 0) - loop };
-}
 
 /**
  * Runs each contender once a round, in rotation; the first round does not count. Returns each one's
@@ -83,9 +72,9 @@ async function bulk(encryption) {
   const cell = { plan, encryption, direction: "download", sessions: 4, writeBytes: 32 * 1024, bytes };
   const samples = await inTurns(all, async (name) => {
     const contender = started.get(name);
-    const before = threadsOf(contender.child.pid);
+    const before = threadSeconds(contender.child.pid);
     const { mib_per_s: speed } = await measure.bulk(lab, name, cell, contender);
-    const after = threadsOf(contender.child.pid);
+    const after = threadSeconds(contender.child.pid);
     const gib = mib / 1024;
     return { loop: (after.loop - before.loop) / gib, others: (after.others - before.others) / gib, speed };
   });

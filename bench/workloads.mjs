@@ -46,7 +46,8 @@ export const measure = {
       ...[cell.window, "-n", String(cell.sessions), "-chunk", String(cell.writeBytes)],
     ]),
 
-  echo: (lab, name, cell) => once(lab, name, cell, ["-test", "latency", "-rounds", String(cell.rounds)]),
+  echo: (lab, name, cell, contender) =>
+    once(lab, name, cell, ["-test", "latency", "-rounds", String(cell.rounds)], contender),
 
   /**
    * Measures echoes while a separate client process downloads over other sessions as fast as it
@@ -82,8 +83,8 @@ export const measure = {
     }
   },
 
-  setup: (lab, name, cell) =>
-    once(lab, name, cell, ["-test", "setup", "-n", String(cell.count), "-conc", "16"]),
+  setup: (lab, name, cell, contender) =>
+    once(lab, name, cell, ["-test", "setup", "-n", String(cell.count), "-conc", "16"], contender),
 
   requests: (lab, name, cell) =>
     once(lab, name, cell, ["-test", "requests", "-n", String(cell.count), "-conc", "16"]),
