@@ -33,32 +33,62 @@ let timer: NodeJS.Timeout | undefined;
  */
 export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   if (session.destroyed) return;
-  if (session.type === constants.NGHTTP2_SESSION_SERVER) destroyBetweenReads(session);
+  if (session.type === constants.NGHTTP2_SESSION_SERVER) endBetweenReads(session, socket);
   watched.set(session, socket);
   session.once("close", () => watched.delete(session));
   timer ??= setInterval(look, LOOK_MS).unref();
 }
 
+/** How often a closing session's queue is checked for its GOAWAY, in milliseconds. */
+const GOAWAY_LOOK_MS = 20;
+
+const closing = new WeakSet<Http2Session>();
+
+/** True from `session.close()` on; `session.closed` is false until GOAWAY was sent. */
+export function isClosing(session: Http2Session): boolean {
+  return session.closed || closing.has(session);
+}
+
 /**
- * Node.js 22 aborts the process at DATA of a stream that began after its session was destroyed, in
- * the same read. A client's GOAWAY with an error destroys the session while it is read.
+ * Two defects of node:http2 let a client's frames break the process. Node.js 22 aborts at DATA of a
+ * stream that began after its session was destroyed, in the same read; a GOAWAY with an error
+ * destroys it. Node.js 20 (22 before 22.23.2) refuses a stream behind `close` by a reset, which sends
+ * the GOAWAY in the middle of a read. That frees the stream, and nghttp2 writes into its memory
+ * (nodejs/node#64113).
  */
-function destroyBetweenReads(session: Http2Session): void {
+function endBetweenReads(session: Http2Session, socket: Duplex): void {
   const destroy = session.destroy.bind(session) as (error?: Error | number, code?: number) => void;
   session.destroy = (error?: Error | number, code?: number) => void setImmediate(destroy, error, code);
+  const close = session.close.bind(session);
+  const closeWhenGoawaySent = (): void => {
+    if (session.destroyed) return;
+    if (!socket.destroyed && (session.state.outboundQueueSize ?? 0) > 0) {
+      setTimeout(closeWhenGoawaySent, GOAWAY_LOOK_MS).unref();
+      return;
+    }
+    // It would be sent again.
+    session.goaway = () => {};
+    close();
+  };
+  session.close = () => {
+    // node:http2 destroys the session next.
+    if (socket.destroyed) close();
+    if (isClosing(session) || session.destroyed) return;
+    closing.add(session);
+    session.goaway();
+    setImmediate(closeWhenGoawaySent);
+  };
 }
 
 const resting = new WeakSet<Duplex>();
 
-/** Reads nothing from a session's socket until `readOn`. node:http2 offers no way. */
-export function restReading(socket: Duplex): void {
-  resting.add(socket);
-  handleOf(socket)?.readStop();
-}
-
-export function readOn(socket: Duplex): void {
-  resting.delete(socket);
-  handleOf(socket)?.readStart();
+/** Whether nothing is read from a session's socket. node:http2 offers no way. */
+export function setResting(socket: Duplex, isResting: boolean): void {
+  if (isResting) resting.add(socket);
+  else resting.delete(socket);
+  const handle = handleOf(socket);
+  if (isResting) handle?.readStop();
+  else handle?.readStart();
 }
 
 function handleOf(socket: Duplex): StreamHandle | undefined {
@@ -109,11 +139,49 @@ function bytesIfStill(socket: Duplex): number | undefined {
   return lowest.writeQueueSize === 0 ? lowest.bytesRead + lowest.bytesWritten : undefined;
 }
 
+/** Ends a listener's stream when it should, and never while nghttp2 reads it. */
+export function watchHttp2Stream(stream: ServerHttp2Stream): void {
+  resetBetweenReads(stream);
+  destroyWhenReset(stream);
+}
+
+/**
+ * Resets of the stream wait until nothing is read, since nghttp2 may free a stream that it is reading
+ * (see `endBetweenReads`). The stream counts as destroyed at once.
+ */
+function resetBetweenReads(stream: ServerHttp2Stream): void {
+  const { _destroy: destroy } = stream;
+  const destroyLater: typeof destroy = (error, callback) => {
+    const { session } = stream;
+    const handle = nativeHandleOf(stream);
+    // Neither sends a reset; the session's own destruction does not wait.
+    if (stream.closed || session === undefined || session.destroyed || handle === undefined)
+      return destroy.call(stream, error, callback);
+    // node:http2 takes DATA of a destroyed stream for an error, and Node.js 22 throws.
+    handle.onread = () => {};
+    setImmediate(() => {
+      // The client has reset it: its native part is gone, and a reset of that would abort the process.
+      if (session.destroyed || isForgotten(Object.create(stream, { destroyed: { value: false } }))) {
+        Object.defineProperty(stream, "closed", { value: true });
+        stream.emit("aborted");
+      }
+      destroy.call(stream, error, callback);
+    });
+  };
+  // As a plain property V8 keeps closed streams until it marks the whole heap.
+  Object.defineProperty(stream, "_destroy", { value: destroyLater });
+}
+
+function nativeHandleOf(stream: ServerHttp2Stream): { onread: () => void } | undefined {
+  const key = Object.getOwnPropertySymbols(stream).find(({ description }) => description === "kHandle");
+  return key === undefined ? undefined : (stream as unknown as Record<symbol, { onread: () => void }>)[key];
+}
+
 /**
  * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are
  * never sent. The stream and its backend connection would last as long as the client's connection.
  */
-export function destroyWhenReset(stream: ServerHttp2Stream): void {
+function destroyWhenReset(stream: ServerHttp2Stream): void {
   const destroyIfForgotten = (): void => {
     if (!stream.destroyed && isForgotten(stream)) stream.destroy();
   };
@@ -142,11 +210,12 @@ export function closeWhenSent(stream: ServerHttp2Stream, withinMs?: number): voi
   const close = (): void => {
     if (!stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);
   };
+  const closeBetweenReads = (): void => void setImmediate(close);
   if (stream.writableFinished) {
-    close();
+    closeBetweenReads();
     return;
   }
-  stream.once("finish", close);
+  stream.once("finish", closeBetweenReads);
   if (withinMs === undefined) return;
   const timer = setTimeout(() => cancelStream(stream), withinMs).unref();
   stream.once("close", () => clearTimeout(timer));

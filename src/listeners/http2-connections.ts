@@ -13,7 +13,7 @@ import { breakStream, forgetTimer } from "@sluice/client/internal/net/abort-sock
 import { contain, containEvents } from "@sluice/client/internal/observability/faults";
 import type { Limits } from "../config/sections/limits.ts";
 import { KEEPS_OUTER_SPACE, MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
-import { destroyWhenReset, watchHttp2Session } from "../http/watch-http2-session.ts";
+import { isClosing, watchHttp2Session, watchHttp2Stream } from "../http/watch-http2-session.ts";
 import { type Lane, RequestTurns } from "./request-turns.ts";
 import { SmallParts } from "./small-parts.ts";
 import { UnfinishedHeads } from "./unfinished-heads.ts";
@@ -166,12 +166,13 @@ export class Http2Connections {
       // listener it would end the process.
       stream.on("error", ignore);
       const { session } = stream;
-      if (session?.socket === undefined) return;
+      // The GOAWAY that is about to be sent refuses it.
+      if (session?.socket === undefined || isClosing(session)) return;
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
       const lane = this.#laneOf(session);
       const abort = (): void => breakStream(stream);
       containEvents(stream, "listener", abort);
-      destroyWhenReset(stream);
+      watchHttp2Stream(stream);
       stream.once("aborted", () => this.#countReset(session));
       stream.once("close", () => {
         const status = stream.sentHeaders?.[":status"];
@@ -187,7 +188,7 @@ export class Http2Connections {
         );
       });
       // The client's request is answered; its next one belongs on another connection.
-      if (this.#isDraining && !session.closed) session.close();
+      if (this.#isDraining) session.close();
     };
     this.#server.on("stream", onStream);
   }
@@ -232,11 +233,11 @@ export class Http2Connections {
     let timer: NodeJS.Timeout | undefined;
     const idle = (): void => {
       clearTimeout(timer);
-      timer = setTimeout(end, session.closed ? LAST_CLOSE_MS : this.#idleMs).unref();
+      timer = setTimeout(end, isClosing(session) ? LAST_CLOSE_MS : this.#idleMs).unref();
     };
     // node:http2 closes no connection in the middle of a frame or head, nor one that its client keeps open.
     const end = (): void => {
-      if (session.closed) socket.destroy();
+      if (isClosing(session)) socket.destroy();
       else session.close();
       if (!socket.destroyed) idle();
     };
@@ -244,7 +245,7 @@ export class Http2Connections {
     // Closing waits for the queue, and so does the reset of a stream. Ended streams may leave bytes in the
     // queue of TLS or the kernel.
     const stuck = (): void => {
-      const isEnding = session.closed || streams.size > 0;
+      const isEnding = isClosing(session) || streams.size > 0;
       if (isEnding && [...streams].every((stream) => stream.closed)) socket.destroy();
       else session.setTimeout(this.#takingMs);
     };
@@ -260,7 +261,7 @@ export class Http2Connections {
         // node:http2 never stops counting a reset stream's unsent bytes, and refuses streams beyond
         // maxSessionMemory.
         unsentBytes += stream.writableLength;
-        if (unsentBytes > (this.#sessionMemoryMib * MIB) / 2 && !session.closed) session.close();
+        if (unsentBytes > (this.#sessionMemoryMib * MIB) / 2) session.close();
       });
     });
     session.once("close", () => {
@@ -284,8 +285,7 @@ export class Http2Connections {
     resets.count += 1;
     this.#resets.set(session, resets);
     if (resets.count <= MAX_RESETS_A_SECOND) return;
-    // Not done within the stream's own event.
-    setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
+    session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 }
 

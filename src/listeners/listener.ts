@@ -175,7 +175,7 @@ function http2For(
   const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<unknown>): Promise<void> => {
     const { session } = stream;
     await answered;
-    if (stream.sentHeaders?.[":status"] === 401 && session?.closed === false) session.close();
+    if (stream.sentHeaders?.[":status"] === 401) session?.close();
   };
   const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {

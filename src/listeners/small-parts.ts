@@ -2,7 +2,7 @@ import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { http2Failure } from "@sluice/client/internal/net/abort-socket";
-import { readOn, restReading } from "../http/watch-http2-session.ts";
+import { setResting } from "../http/watch-http2-session.ts";
 import { Lanes } from "./request-turns.ts";
 
 /**
@@ -32,7 +32,7 @@ export class SmallParts {
     let partsOfTurn = 0;
     let startMs = 0;
     let unread = 0;
-    const resume = (): void => readOn(socket);
+    const resume = (): void => setResting(socket, false);
     const turnOver = (): void => {
       if (partsOfTurn > PARTS_A_TURN) this.#rest(socket as Socket, resume, performance.now() - startMs);
       partsOfTurn = 0;
@@ -44,7 +44,7 @@ export class SmallParts {
         setImmediate(turnOver);
       }
       // libuv passes on what it has read, up to 64 KiB, and reads no more.
-      if (partsOfTurn === PARTS_A_TURN + 1) restReading(socket);
+      if (partsOfTurn === PARTS_A_TURN + 1) setResting(socket, true);
     };
     session.on("stream", (stream: ServerHttp2Stream, _headers: unknown, flags: number) => {
       // A request without a body brings no DATA.
@@ -62,8 +62,7 @@ export class SmallParts {
         if (stream.readableLength === 0) forget();
         unread += 1;
         unreadOfStream += 1;
-        // Not destroyed within its own event.
-        if (unread === MAX_UNREAD_PARTS) setImmediate(calm, session);
+        if (unread === MAX_UNREAD_PARTS) calm(session);
         return push(part, encoding);
       };
       // As a plain property V8 keeps closed streams until it marks the whole heap.

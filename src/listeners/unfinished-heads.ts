@@ -2,6 +2,7 @@ import { constants, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { http2Failure } from "@sluice/client/internal/net/abort-socket";
+import { isClosing } from "../http/watch-http2-session.ts";
 
 /** Checks in the time that a head may take. Its bound is exceeded by two of them at most. */
 const CHECKS = 12;
@@ -76,7 +77,7 @@ export class UnfinishedHeads {
     const { session, socket, hasSettings } = watched;
     // nghttp2 knows a stream when its HEADERS begin; node:http2 reports it when they end.
     const isHead = (session.state.lastProcStreamID ?? 0) > watched.wholeStreamId;
-    const isFrame = !session.closed && watched.isIdle() && socket.bytesRead !== watched.boundary;
+    const isFrame = !isClosing(session) && watched.isIdle() && socket.bytesRead !== watched.boundary;
     if (!isHead && !isFrame) {
       watched.sinceMs = undefined;
       return;
@@ -89,7 +90,7 @@ export class UnfinishedHeads {
     } else if (isHead || !hasSettings) {
       session.destroy(http2Failure(FAILURE), constants.NGHTTP2_PROTOCOL_ERROR);
       // A closing session waits for its client's end. Its own destruction waits for this turn's.
-      if (session.closed) setImmediate(() => socket.destroy());
+      if (isClosing(session)) setImmediate(() => socket.destroy());
     }
     // A client that reads slowly, or whose process is stopped, answers late. It loses no bytes.
     else session.close();

@@ -215,7 +215,6 @@ export class Http2Downstream implements HttpDownstream {
 
   /** Sends GOAWAY; open streams continue. */
   closeConnectionAfter(): void {
-    const { session } = this.#stream;
-    if (session !== undefined && !session.closed) session.close();
+    this.#stream.session?.close();
   }
 }

@@ -5,6 +5,7 @@ import { AccessGateway, EXEC_HEAD, EXEC_PATH } from "../../support/access-gatewa
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
 import { headerBlockOf } from "../../support/http2-frames.ts";
+import { watchResets } from "../../support/reset-spy.ts";
 import { endExec, type KubeletSession, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { descriptors, seededChoices } from "./random-ends.ts";
 
@@ -60,6 +61,10 @@ const ENDINGS: readonly End[] = [
     for (const id of streams) client.send(FRAME.data, FLAG.endStream, id);
   },
   (client) => client.goAway(0, 1),
+  (client) => {
+    client.goAway(0, 0);
+    client.send(FRAME.headers, FLAG.endHeaders, 9, headerBlockOf(EXEC));
+  },
   (client) => client.send(FRAME.ping, 0, 0, Buffer.alloc(7)),
   // The window opens after all.
   (client) => client.send(FRAME.settings, 0, 0, Buffer.of(0, 4, 0, 1, 0, 0)),
@@ -88,6 +93,7 @@ async function oneEnd(port: number, streams: readonly number[]): Promise<void> {
 it.runIf(process.platform === "linux")(
   `${ENDS} random ends of extended CONNECTs leave nothing behind`,
   async () => {
+    const resets = await watchResets();
     const gateway = await AccessGateway.start(
       (folder) => {
         writeFileSync(path.join(folder, "tokens.csv"), "t,ann,1\n");
@@ -147,6 +153,7 @@ it.runIf(process.platform === "linux")(
     // A session or request that is left would take the whole grace period.
     const startedMs = performance.now();
     await gateway.stop();
+    expect(resets).toEqual([]);
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   },
   300_000,

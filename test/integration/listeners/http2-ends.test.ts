@@ -5,6 +5,7 @@ import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/fr
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { afterHead, listenRaw } from "../../support/http/loopback.ts";
 import { headerBlockOf } from "../../support/http2-frames.ts";
+import { watchResets } from "../../support/reset-spy.ts";
 import { descriptors, seededChoices } from "./random-ends.ts";
 
 const ENDS = process.env.CI === undefined ? 400 : 10_000;
@@ -41,6 +42,12 @@ const ENDINGS: readonly End[] = [
     client.goAway(0, 0);
     client.raw.end();
   },
+  (client) => {
+    client.goAway(0, 0);
+    const head = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "a" };
+    client.send(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 9, headerBlockOf(head));
+    client.raw.end();
+  },
   (client) => client.send(FRAME.ping, 0, 0, Buffer.alloc(7)),
   (client) => client.send(FRAME.headers, FLAG.endHeaders, 99, Buffer.alloc(10, 0xff)),
 ];
@@ -70,6 +77,7 @@ async function oneEnd(door: FrontDoor, streams: readonly number[]): Promise<void
 it.runIf(process.platform === "linux")(
   `${ENDS} random ends of HTTP/2 exchanges leave nothing behind`,
   async () => {
+    const resets = await watchResets();
     const upstream = await listenRaw((socket) => afterHead(socket, () => pick(ANSWERS)(socket)));
     onTestFinished(() => upstream.close());
     const door = await FrontDoor.start([
@@ -105,6 +113,7 @@ it.runIf(process.platform === "linux")(
     );
     const startedMs = performance.now();
     await door.stop();
+    expect(resets).toEqual([]);
     // An exchange that is left would take the whole grace period.
     expect(performance.now() - startedMs).toBeLessThan(5_000);
   },
