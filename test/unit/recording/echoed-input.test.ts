@@ -98,3 +98,28 @@ describe("typed lines", () => {
     );
   });
 });
+
+/** The least of three times, in milliseconds, for about 100 KB. */
+function cost(step: string): number {
+  const times = Array.from({ length: 3 }, () => {
+    const startMs = performance.now();
+    play(...Array.from({ length: 16 }, (_, index) => `<wait-${index}\r`), step);
+    return performance.now() - startMs;
+  });
+  return Math.min(...times);
+}
+
+describe("what costs the recorder's thread much more than other text", () => {
+  const plain = cost(`>${"hello world\r\n".repeat(8_000)}`);
+
+  it.each([
+    ["keys that erase keys of a full line", `<${"a".repeat(4_096)}${"\x7fa".repeat(50_000)}`],
+    ["words that are erased", `<${"a".repeat(4_090)}${" b\x17".repeat(33_000)}`],
+    ["blanks inserted into a full line", `>${"x".repeat(4_096)}\r${"\x1b[9999@".repeat(14_000)}`],
+    ["cells deleted from a full line", `>${"x".repeat(4_096)}\r${"\x1b[1P".repeat(25_000)}`],
+    ["lines that begin at their end", `>${"\x1b[4096Gx\n".repeat(11_000)}`],
+    ["lines of blanks", `>${"\x1b[4096G \n".repeat(11_000)}`],
+  ])("is none of: %s", (_what, step) => {
+    expect(cost(step)).toBeLessThan(60 * plain);
+  });
+});
