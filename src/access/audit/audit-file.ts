@@ -87,18 +87,19 @@ export class AuditFile {
     await this.#prune(dir, `${name}-`, ext);
   }
 
+  /** Never fails: events go on being stored while an old file cannot be deleted. */
   async #prune(folder: string, prefix: string, suffix: string): Promise<void> {
     const { maxAgeDays, maxBackups } = this.#options;
     const isBackup = (name: string) =>
       name.startsWith(prefix) && name.endsWith(suffix) && /^\d{4}-\d\d-\d\dT/.test(name.slice(prefix.length));
     // The name contains the time, so the newest sorts last.
-    const backups = (await readdir(folder)).filter(isBackup).toSorted();
+    const backups = (await readdir(folder).catch(() => [])).filter(isBackup).toSorted();
     const surplus = maxBackups === 0 ? [] : backups.slice(0, Math.max(0, backups.length - maxBackups));
     for (const name of backups) {
       const file = path.join(folder, name);
-      const ageMs = this.#now().getTime() - (await stat(file)).mtimeMs;
-      const isOld = maxAgeDays > 0 && ageMs > maxAgeDays * DAY_MS;
-      if (isOld || surplus.includes(name)) await rm(file, { force: true });
+      const endedMs = (await stat(file).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+      const isOld = maxAgeDays > 0 && this.#now().getTime() - endedMs > maxAgeDays * DAY_MS;
+      if (isOld || surplus.includes(name)) await rm(file, { force: true }).catch(() => {});
     }
   }
 }

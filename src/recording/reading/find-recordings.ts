@@ -19,22 +19,24 @@ export async function findRecordings(place: string): Promise<string[]> {
   }
 }
 
-/** Files at any depth, without following links. */
+/** Files at any depth, without following links. Leaves out folders that it may not read, such as `lost+found`. */
 export async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const found = await Promise.all(
     entries.map(async (entry) => {
       const file = path.join(folder, entry.name);
-      if (entry.isDirectory()) return await filesBelow(file).catch(noneIfGone);
+      if (entry.isDirectory()) return await filesBelow(file).catch(noneIfClosed);
       return entry.isFile() ? [file] : [];
     }),
   );
   return found.flat();
 }
 
-/** A day's folder is deleted with its last recording. */
-function noneIfGone(error: NodeJS.ErrnoException): string[] {
-  if (error.code === "ENOENT") return [];
+/** A day's folder is deleted with its last recording. Other folders are not of recordings. */
+const CLOSED: readonly unknown[] = ["ENOENT", "EACCES", "EPERM", "ENAMETOOLONG"];
+
+function noneIfClosed(error: NodeJS.ErrnoException): string[] {
+  if (CLOSED.includes(error.code)) return [];
   throw error;
 }
 

@@ -24,35 +24,53 @@ export interface Deleted {
   readonly uploaded: number;
 }
 
-/** `problem`: why recordings that look too old stay, in the first round that keeps them. */
+/** `problem`: why recordings that look too old stay, in the first round that keeps them; the first if several. */
 interface RetentionRound extends Deleted {
   readonly problem?: string | undefined;
 }
 
 /** Recordings that one round deletes. Past it the next round continues. */
 const MAX_DELETED_AT_ONCE = 1_000;
+/** A round ends at so many recordings that cannot be deleted; later rounds leave them out for a while. */
+const FAILURES_AT_ONCE = 10;
+const LEFT_OUT_MS = 60 * 60_000;
+
+/** When recordings could not be deleted, by this thread's monotonic clock. */
+const failedMs = new Map<string, number>();
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * Deletes finished recordings that are too old, then the oldest beyond the total size. Keeps those of a
- * newer format, and lists what it deletes in DELETED. Rejects with RecordingFileError.
+ * newer format, and lists what it deletes in DELETED. One that cannot be deleted does not keep the others.
+ * Rejects with RecordingFileError if the folder cannot be read.
  */
 export async function applyRetention(folder: string, retention: Retention): Promise<RetentionRound> {
   const deleted = { age: 0, size: 0, uploaded: 0 };
   const { maxAgeMs, maxTotalBytes, keepUploadedMs } = retention;
   if (maxAgeMs === 0 && maxTotalBytes === 0 && keepUploadedMs === undefined) return deleted;
   const nowMs = Date.now();
-  const { isAgeKnown, problem } =
+  const { isAgeKnown, problem: ofClock } =
     maxAgeMs === 0 ? { isAgeKnown: false } : await noteRound(folder, nowMs, maxAgeMs);
+  let problem = ofClock;
   const applied = isAgeKnown ? retention : { ...retention, maxAgeMs: 0 };
   const files = await byAge(folder);
   let totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let count = 0;
+  let failures = 0;
   // Deletes one at a time, so that the thread can write recordings meanwhile.
   for (const recording of files) {
     const reason = reasonOf(recording, totalBytes, nowMs, applied);
-    if (reason === undefined || (await isNewerFormat(recording.file))) continue;
-    await deleteRecording(folder, recording.file, reason);
+    if (reason === undefined || isLeftOut(recording.file) || (await isNewerFormat(recording.file))) continue;
+    try {
+      await deleteRecording(folder, recording.file, reason);
+    } catch (error) {
+      failedMs.set(recording.file, performance.now());
+      problem ??= (error as Error).message;
+      failures += 1;
+      if (failures === FAILURES_AT_ONCE) break;
+      continue;
+    }
+    failedMs.delete(recording.file);
     deleted[reason] += 1;
     totalBytes -= recording.bytes;
     // No more recordings are written to a day that is over.
@@ -61,6 +79,12 @@ export async function applyRetention(folder: string, retention: Retention): Prom
     if (count >= MAX_DELETED_AT_ONCE) break;
   }
   return { ...deleted, problem };
+}
+
+/** Whether its deletion failed a short while ago. A list of deleted recordings has a line for each try. */
+function isLeftOut(file: string): boolean {
+  const atMs = failedMs.get(file);
+  return atMs !== undefined && performance.now() - atMs < LEFT_OUT_MS;
 }
 
 interface StoredFile {

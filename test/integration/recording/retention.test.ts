@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -77,6 +78,36 @@ describe("retention", () => {
     ).toEqual(["1.cast", "2.cast"]);
     expect(deletedLines(folder)).toMatchObject([{ reason: "size", file: "2026/01/03/3.cast" }]);
     expect(await applyRetention(folder, bounds)).toMatchObject({ age: 0, size: 0 });
+  });
+
+  it("deletes the others if some cannot be deleted, which it tries again later", async () => {
+    const held = leave("2026/01/01/held.cast", 102);
+    mkdirSync(`${held}.uploaded`);
+    const endless = leave("2026/01/01/endless.cast", 101);
+    writeFileSync(endless, Buffer.alloc(17 * 1024 * 1024, "x"));
+    utimesSync(endless, new Date(0), new Date(0));
+    const old = leave("2026/01/02/old.cast", 100);
+    const bounds = { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 0 };
+    const { age, problem } = await applyRetention(folder, bounds);
+    expect([age, problem]).toEqual([1, expect.stringContaining("endless.cast has a line that is too long")]);
+    expect([held, endless, old].map((file) => existsSync(file))).toEqual([true, true, false]);
+    const lines = deletedLines(folder).length;
+    expect(await applyRetention(folder, bounds)).toEqual({ age: 0, size: 0, uploaded: 0 });
+    expect(deletedLines(folder)).toHaveLength(lines);
+  });
+
+  it("deletes beside a folder that cannot be read", async () => {
+    const old = leave("2026/01/02/old.cast", 100);
+    // Deeper than a path may be long. Permissions would not stop a test that root runs.
+    const deep = `cd "$0" && for i in $(seq 25); do mkdir ${"n".repeat(200)} && cd ${"n".repeat(200)}; done`;
+    spawnSync("sh", ["-c", deep, folder]);
+    const bounds = { maxAgeMs: 90 * DAY_MS, maxTotalBytes: 0 };
+    const round = applyRetention(folder, bounds).finally(() =>
+      // Node's own removal cannot reach such a folder.
+      spawnSync("sh", ["-c", "rm -rf n*"], { cwd: folder }),
+    );
+    expect((await round).age).toBe(1);
+    expect(existsSync(old)).toBe(false);
   });
 
   it("keeps recordings of a newer format, and deletes others", async () => {

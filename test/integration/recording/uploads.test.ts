@@ -254,6 +254,16 @@ describe("a store", () => {
     expect(lists[1]).toContain("key-marker=k1&upload-id-marker=u");
   });
 
+  it("that does not abort one of the unfinished uploads is asked for the others", async () => {
+    const old = MAX_UPLOAD_AGE_MS + 1;
+    answer = (request, response) => {
+      if (request.method === "GET") response.end(pageOf(uploadOf("gone", old) + uploadOf("old", old), ""));
+      else if (!request.url?.includes("gone")) response.end();
+      else response.writeHead(404).end("<Error><Code>NoSuchUpload</Code></Error>");
+    };
+    expect(await sweep(() => false)).toBe(1);
+  });
+
   it("that repeats a page of uploads is asked for no further page", async () => {
     let lists = 0;
     answer = (request, response) => {

@@ -144,7 +144,7 @@ function summaryOf(waiting: readonly Waiting[], nowMs: number): UploadRound {
 
 /**
  * Aborts unfinished uploads of dead processes: those of keys for which `isOwn` is true, and old ones.
- * Returns how many. Rejects with S3Error.
+ * One that the store does not abort does not keep the others. Returns how many. Rejects with S3Error.
  */
 export async function sweepUploads(store: S3Store, isOwn: (key: string) => boolean): Promise<number> {
   const { prefix } = store.settings;
@@ -164,8 +164,13 @@ export async function sweepUploads(store: S3Store, isOwn: (key: string) => boole
       const isLeft = key.startsWith(prefix) && (isOwn(key) || ageMs > MAX_UPLOAD_AGE_MS);
       // Without an id, some stores would delete the object instead.
       if (!isLeft || uploadId === "" || !isPlain(key)) continue;
-      await abortUpload(store, key, uploadId);
-      aborted += 1;
+      try {
+        await abortUpload(store, key, uploadId);
+        aborted += 1;
+      } catch (error) {
+        // Another gateway, or the bucket's own rules, may have aborted it.
+        if (!(error instanceof S3Error) || error.isOfStore) throw error;
+      }
     }
     const next = {
       "key-marker": firstOf(text, "NextKeyMarker"),

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -97,6 +98,15 @@ describe("an audit file", () => {
     const names = readdirSync(folder);
     expect(names).not.toContain("audit-2020-01-01T00-00-00.000.log");
     expect(names).toContain("audit-notes.log");
+  });
+
+  it("stores events while an old backup cannot be deleted, and deletes the others", async () => {
+    mkdirSync(path.join(folder, "audit-2020-01-01T00-00-00.000.log"));
+    writeFileSync(path.join(folder, "audit-2020-01-02T00-00-00.000.log"), "old");
+    const file = fileAt({ maxBackups: 1 });
+    for (let number = 0; number < 6; number += 1) await file.append([event(number)]);
+    await file.close();
+    expect(readdirSync(folder)).not.toContain("audit-2020-01-02T00-00-00.000.log");
   });
 
   it("on a full disk throws, and goes on where there is room again", async () => {
