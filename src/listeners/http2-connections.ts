@@ -119,7 +119,7 @@ export class Http2Connections {
   readonly #takingMs: number;
   readonly #sessionMemoryMib: number;
   readonly #heads: UnfinishedHeads;
-  readonly #parts = new SmallParts();
+  readonly #parts: SmallParts;
   /** The open streams of each connection. */
   readonly #sessions = new Map<ServerHttp2Session, Set<ServerHttp2Stream>>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
@@ -136,6 +136,7 @@ export class Http2Connections {
     this.#idleMs = idleMs;
     this.#takingMs = takingMs;
     this.#heads = new UnfinishedHeads(headMs);
+    this.#parts = new SmallParts(limits.socketBufferBytes);
     this.#sessionMemoryMib = sessionMemoryMib(limits);
     this.#server = createServer({
       settings: {

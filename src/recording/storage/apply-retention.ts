@@ -40,9 +40,8 @@ const failedMs = new Map<string, number>();
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Deletes finished recordings that are too old, then the oldest beyond the total size. Keeps those of a
- * newer format, and lists what it deletes in DELETED. One that cannot be deleted does not keep the others.
- * Rejects with RecordingFileError if the folder cannot be read.
+ * Deletes finished recordings that are too old, then the oldest beyond the total size; not those of a
+ * newer format, nor those that it cannot. Lists them in DELETED. Rejects with RecordingFileError.
  */
 export async function applyRetention(folder: string, retention: Retention): Promise<RetentionRound> {
   const deleted = { age: 0, size: 0, uploaded: 0 };

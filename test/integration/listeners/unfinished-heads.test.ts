@@ -192,6 +192,48 @@ describe("a connection of HTTP/2 stays past the time of a head", () => {
   });
 });
 
+/** What a client may leave unfinished beside an open stream, for as long as the stream is open. */
+const HALF_BESIDE_A_STREAM: readonly (readonly [string, Buffer])[] = [
+  ["a frame's header", frameOf(FRAME.ping, 0, 0, Buffer.alloc(8)).subarray(0, 5)],
+  ["a PING", frameOf(FRAME.ping, 0, 0, Buffer.alloc(8)).subarray(0, 13)],
+  ["an unknown frame", frameOf(UNKNOWN, 0, 0, Buffer.alloc(16_000)).subarray(0, 15_000)],
+  ["trailers", frameOf(FRAME.headers, FLAG.endStream, 1, headerBlockOf({ a: "b" }))],
+];
+
+describe("within a frame beside an open stream a client", () => {
+  it.each(HALF_BESIDE_A_STREAM)("gets its answers all the same, behind a half of %s", async (_what, part) => {
+    const { port, requests } = await serve();
+    const client = await openClient(port);
+    client.send(FRAME.headers, FLAG.endHeaders, 1, POST_BLOCK);
+    await eventually("the stream", () => requests.length === 1);
+    client.socket.write(part);
+    await headTimePasses(port);
+    requests[0]?.stream.respond({ ":status": 200 });
+    requests[0]?.stream.end("answer");
+    await eventually("the answer", () => client.bodyOf(1).toString() === "answer");
+    // Without a stream the time of a head counts again.
+    requests[0]?.stream.close();
+    await eventually("its end", () => client.isOver, { timeoutMs: 5 * HEAD_MS });
+  });
+
+  it("holds no more fields of unfinished trailers than a head may have", async () => {
+    const { port, requests } = await serve();
+    const client = await openClient(port);
+    client.send(FRAME.headers, FLAG.endHeaders, 1, POST_BLOCK);
+    await eventually("the stream", () => requests.length === 1);
+    // One literal of 3,000 bytes goes into the dynamic table; each byte behind it repeats the field.
+    const value = Buffer.alloc(3_000, "v");
+    const literal = Buffer.concat([Buffer.of(0x40, 1, 0x61, 0x7f, 0xb9, 0x16), value]);
+    const repeats = Buffer.alloc(Math.ceil(defaultLimits.maxRequestHeaderBytes / 3_000), 0x80 | 62);
+    client.send(FRAME.headers, FLAG.endStream, 1, Buffer.concat([literal, repeats]));
+    await eventually(
+      "the end of the stream or connection",
+      () => client.endsOf(1).length > 0 || client.isOver,
+      { timeoutMs: 5 * HEAD_MS },
+    );
+  });
+});
+
 describe("timeouts.handshake bounds a head over HTTP/2", () => {
   const handshakeMs = HEAD_MS;
 
