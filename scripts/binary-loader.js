@@ -1,7 +1,8 @@
 // Runs a program in the single binary: passes its files to each other, by name, on request. This
 // file is valid as a script and as a module.
 {
-  const { getAsset, getRawAsset } = process.getBuiltinModule("node:sea");
+  const { getRawAsset } = process.getBuiltinModule("node:sea");
+  const { Buffer } = process.getBuiltinModule("node:buffer");
   const { Script } = process.getBuiltinModule("node:vm");
   const loaded = new Map();
   const load = (name) => {
@@ -9,7 +10,8 @@
     if (found !== undefined) return found.exports;
     const module = { exports: {} };
     loaded.set(name, module);
-    const text = getAsset(name, "utf8").replace(/^#!.*/, "");
+    // scripts/bundle.mjs writes ASCII alone.
+    const text = Buffer.from(getRawAsset(name)).latin1Slice().replace(/^#!.*/, "");
     const source = `(function (exports, require, module, __filename) {${text}\n})`;
     // V8 checks the code that the build compiled, and compiles it again if it does not fit, for
     // example because of other V8 options.
