@@ -9,6 +9,9 @@ const SERVING: readonly (string | undefined)[] = ["serve", "demo", "worker-main"
 // The command's own listener comes with its modules, and reads what a signal before it announced.
 if (args[0] === "serve" || args[0] === "worker-main") process.on("SIGHUP", () => {});
 
+// With nothing left to do, Node would take itself apart, piece by piece, which takes milliseconds.
+process.once("beforeExit", () => process.exit());
+
 async function main(): Promise<number> {
   if (SERVING.includes(args[0])) {
     const { useGatewayFlags } = await import("./cli/gateway-flags.ts");

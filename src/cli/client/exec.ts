@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { promises } from "node:fs";
 import { text } from "node:stream/consumers";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
@@ -66,7 +66,7 @@ async function resourceInFile(file: string, namespace: string): Promise<string> 
 async function firstObject(file: string): Promise<Manifest | null | undefined> {
   try {
     const { parseYamlDocuments } = await import("@sluice/client/internal/config/yaml-documents");
-    const manifest = file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
+    const manifest = file === "-" ? await text(process.stdin) : await promises.readFile(file, "utf8");
     return parseYamlDocuments(manifest, file, { isManifest: true })[0]?.value as Manifest | null | undefined;
   } catch (error) {
     if (error instanceof ConfigurationError) throw new UsageError(error.message);

@@ -60,9 +60,10 @@ export async function runCommandSession(
   connection: ClientConnection,
   session: CommandSession,
 ): Promise<number> {
-  const hasTerminal = process.stdin instanceof ReadStream && process.stdin.isTTY;
-  const tty = session.tty && hasTerminal && session.stdin;
-  if (session.tty && session.stdin && !tty && !session.isQuiet) process.stderr.write(NOT_A_TERMINAL);
+  // Without need it is not opened: that loads Node's readers of files.
+  const usesTerminal = session.tty && session.stdin;
+  const tty = usesTerminal && process.stdin instanceof ReadStream && process.stdin.isTTY;
+  if (usesTerminal && !tty && !session.isQuiet) process.stderr.write(NOT_A_TERMINAL);
   writeWithoutWaiting(process.stdout, process.stderr);
   const ended = new AbortController();
   const restore = tty ? enterRawMode(process.stdin as ReadStream) : () => {};
@@ -71,9 +72,8 @@ export async function runCommandSession(
     isDetached = true;
     ended.abort();
   };
-  const input = inputOf(session, tty, () => ended.abort(), detach);
   const streams: CommandStreams = {
-    ...(session.stdin && { stdin: input }),
+    ...(session.stdin && { stdin: inputOf(session, tty, () => ended.abort(), detach) }),
     stdout: process.stdout,
     ...(!tty && { stderr: process.stderr }),
     ...(tty &&
@@ -102,7 +102,7 @@ export async function runCommandSession(
   } finally {
     signals.release();
     restore();
-    process.stdin.destroy();
+    if (session.stdin) process.stdin.destroy();
   }
 }
 

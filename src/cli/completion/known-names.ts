@@ -48,7 +48,7 @@ export const knownNames: NameSource = async (kind, command, words) => {
 };
 
 async function entriesOf(list: string, { kubeconfig }: ConnectionValues): Promise<readonly string[]> {
-  const files = await kubeconfigFileNames(kubeconfig || undefined, process.env);
+  const files = kubeconfigFileNames(kubeconfig || undefined, process.env);
   const roots = await Promise.all(files.map((file) => readKubeconfigFile(file, [])));
   const names = roots.flatMap(({ root }) => root.sections(list).map((entry) => entry.optionalString("name")));
   return [...new Set(names.filter((name) => name !== undefined))];

@@ -63,7 +63,7 @@ export async function currentKubeconfig(
   file: string | undefined,
   context: string | undefined,
 ): Promise<{ readonly name: string; readonly kubeconfig: Kubeconfig | Error } | undefined> {
-  const [name] = await kubeconfigFileNames(file, process.env);
+  const [name] = kubeconfigFileNames(file, process.env);
   if (name === undefined && context === undefined) return undefined;
   try {
     return { name: name ?? "", kubeconfig: await loadKubeconfig(file, { context }, LIMITS) };

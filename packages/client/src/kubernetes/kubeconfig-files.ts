@@ -1,4 +1,4 @@
-import { access } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { type ConfigurationProblem, unreadFile } from "../config/configuration-error.ts";
@@ -22,17 +22,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * The files that kubectl would read: the given one, or the existing ones in $KUBECONFIG, or
  * `~/.kube/config`. Empty if none is given and none exists.
  */
-export async function kubeconfigFileNames(
-  given: string | undefined,
-  environment: Environment,
-): Promise<string[]> {
+export function kubeconfigFileNames(given: string | undefined, environment: Environment): string[] {
   if (given !== undefined) return [path.resolve(given)];
   const listed = (environment.KUBECONFIG ?? "").split(path.delimiter).filter((name) => name !== "");
   const names = listed.length > 0 ? listed : [path.join(environment.HOME || homedir(), ".kube", "config")];
-  const found = await Promise.all(
-    names.map(async (name) => ((await exists(name)) ? [path.resolve(name)] : [])),
-  );
-  return found.flat();
+  return names.filter((name) => existsSync(name)).map((name) => path.resolve(name));
 }
 
 /** Throws ConfigurationError for a file that is unreadable, too large or not YAML. */
@@ -72,13 +66,6 @@ function decodeByMark(bytes: Buffer): string {
     .subarray(2, bytes.length & ~1)
     .swap16()
     .toString("utf16le");
-}
-
-async function exists(name: string): Promise<boolean> {
-  return access(name).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** client-go treats an empty string as absent; tools write `namespace: ""`. */

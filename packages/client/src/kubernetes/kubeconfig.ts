@@ -1,6 +1,6 @@
 // packages/client/kubernetes: kubeconfigs as client-go reads them, credentials, plugins
 
-import { readFile } from "node:fs/promises";
+import { promises } from "node:fs";
 import path from "node:path";
 import { certificatesOf, type PemSource } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
@@ -51,7 +51,7 @@ export async function loadKubeconfig(
   options: LoadOptions = {},
 ): Promise<Kubeconfig> {
   const { environment = process.env } = options;
-  const names = await kubeconfigFileNames(file, environment);
+  const names = kubeconfigFileNames(file, environment);
   const overrides = typeof selection === "string" ? { context: selection } : selection;
   const { context, cluster, user, server } = overrides;
   const needsFile = [context, cluster, user, server].some((name) => name !== undefined);
@@ -223,7 +223,7 @@ async function inClusterEntries(
   folder = SERVICE_ACCOUNT_FOLDER,
 ): Promise<KubeconfigEntries> {
   const { url, certificateAuthorityFile, tokenFile } = inClusterServer(environment, folder);
-  const namespace = await readFile(path.join(folder, "namespace"), "utf8").catch(() => "");
+  const namespace = await promises.readFile(path.join(folder, "namespace"), "utf8").catch(() => "");
   return {
     server: url,
     namespace: namespace.trim() || "default",

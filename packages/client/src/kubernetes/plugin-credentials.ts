@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { promises } from "node:fs";
 import { isatty } from "node:tty";
 import { systemErrorText } from "../config/system-error.ts";
 import { CredentialsError } from "./credentials-error.ts";
@@ -70,7 +70,7 @@ function execPlugin(
       const ca =
         certificateAuthority === undefined || "pem" in certificateAuthority
           ? certificateAuthority?.pem
-          : await readFile(certificateAuthority.file, "utf8");
+          : await promises.readFile(certificateAuthority.file, "utf8");
       const [{ runPlugin }, { readExecCredential }] = await Promise.all([
         import("./run-plugin.ts"),
         import("./exec-credential.ts"),
