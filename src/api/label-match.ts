@@ -36,3 +36,15 @@ function matchesRequirement({ key, operator, values = [] }: LabelRequirement, la
 function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
+
+/** A selector as kube-apiserver prints it: sorted by keys. */
+export function printedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string {
+  const labels = Object.entries(matchLabels).map(([key, value]) => ({ key, text: `${key}=${value}` }));
+  const others = matchExpressions.map(({ key, operator, values = [] }) => {
+    const list = `${operator.toLowerCase()} (${[...values].sort().join(",")})`;
+    const text = operator === "Exists" ? key : operator === "DoesNotExist" ? `!${key}` : `${key} ${list}`;
+    return { key, text };
+  });
+  const sorted = [...labels, ...others].sort((a, b) => (a.key < b.key ? -1 : 1));
+  return sorted.map(({ text }) => text).join(",") || "<none>";
+}

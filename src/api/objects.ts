@@ -117,10 +117,29 @@ export interface Namespace extends Extensible {
   readonly status?: Extensible & { readonly phase?: string };
 }
 
-/** The kinds that the read-only API serves; never a Secret. */
-export type ServedObject = Pod | Node | Namespace | Service | NetworkingObject;
+/** Clients ask it which pods it selects. No controller creates them. */
+interface Deployment extends AppsWorkload {
+  readonly apiVersion: "apps/v1";
+  readonly kind: "Deployment";
+  readonly metadata: ObjectMeta;
+  readonly status?: Extensible & {
+    readonly readyReplicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+  };
+}
 
-export type KubernetesObject = Pod | Node | Namespace | RbacObject | ServiceObject | NetworkingObject;
+/** The kinds that the read-only API serves; never a Secret. */
+export type ServedObject = Pod | Node | Namespace | Service | Deployment | NetworkingObject;
+
+export type KubernetesObject =
+  | Pod
+  | Node
+  | Namespace
+  | RbacObject
+  | ServiceObject
+  | Deployment
+  | NetworkingObject;
 
 export type ObjectKind = KubernetesObject["kind"];
 
@@ -135,6 +154,7 @@ const CLUSTER_KINDS: ReadonlySet<string> = new Set<ObjectKind>([
   "RoleBinding",
   "ClusterRoleBinding",
   "Service",
+  "Deployment",
   "EndpointSlice",
   "Secret",
   "Lease",

@@ -85,6 +85,7 @@ const COLLECTIONS: Readonly<Record<ObjectKind, { readonly base: string; readonly
   Node: { base: "/api/v1", plural: "nodes" },
   Namespace: { base: "/api/v1", plural: "namespaces" },
   Service: { base: "/api/v1", plural: "services" },
+  Deployment: { base: "/apis/apps/v1", plural: "deployments" },
   Secret: { base: "/api/v1", plural: "secrets" },
   EndpointSlice: { base: "/apis/discovery.k8s.io/v1", plural: "endpointslices" },
   Lease: { base: "/apis/coordination.k8s.io/v1", plural: "leases" },

@@ -1,7 +1,16 @@
 import type { ApiObject } from "../api-object.ts";
-import type { ContainerStatus, KubernetesObject, Namespace, Node, Pod, ServedObject } from "../objects.ts";
+import { printedSelector } from "../label-match.ts";
+import type {
+  ContainerStatus,
+  KubernetesObject,
+  Namespace,
+  Node,
+  ObjectOfKind,
+  Pod,
+  ServedObject,
+} from "../objects.ts";
 import { ageOf } from "./human-duration.ts";
-import { ingressCells, ingressClassCells, serviceCells } from "./networking-columns.ts";
+import { networkingCells } from "./networking-columns.ts";
 
 /** A Table column; `isWide` columns appear only with `-o wide`. */
 export interface Column {
@@ -59,6 +68,16 @@ const columnsOfKind: Readonly<Record<ServedObject["kind"], readonly Column[]>> =
     age,
     { name: "Selector", description: "The labels of the pods behind it.", isWide: true },
   ],
+  Deployment: [
+    name,
+    { name: "Ready", description: "Pods that are ready, of those that are wanted." },
+    { name: "Up-to-date", description: "Pods of the newest template." },
+    { name: "Available", description: "Pods that have been ready for long enough." },
+    age,
+    { name: "Containers", description: "Names of the containers of its template.", isWide: true },
+    { name: "Images", description: "Images of the containers of its template.", isWide: true },
+    { name: "Selector", description: "The labels of its pods.", isWide: true },
+  ],
   Ingress: [
     name,
     { name: "Class", description: "The IngressClass that says who serves it." },
@@ -98,16 +117,31 @@ function cellsOf(object: KubernetesObject, now: Date): readonly string[] {
       return nodeCells(object, now);
     case "Namespace":
       return namespaceCells(object, now);
+    case "Deployment":
+      return deploymentCells(object, now);
     case "Service":
-      return serviceCells(object, now);
     case "Ingress":
-      return ingressCells(object, now);
     case "IngressClass":
-      return ingressClassCells(object, now);
+      return networkingCells(object, now);
     default:
       // RBAC objects are read but not served.
       return [object.metadata.name];
   }
+}
+
+function deploymentCells({ metadata, spec, status = {} }: ObjectOfKind<"Deployment">, now: Date): string[] {
+  const { readyReplicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  const containers = spec.template.spec.containers ?? [];
+  return [
+    metadata.name,
+    `${readyReplicas}/${spec.replicas ?? 1}`,
+    String(updatedReplicas),
+    String(availableReplicas),
+    ageOf(metadata.creationTimestamp, now),
+    containers.map((container) => container.name).join(","),
+    containers.map(({ image = "" }) => image).join(","),
+    printedSelector(spec.selector),
+  ];
 }
 
 function podCells(pod: Pod, now: Date): string[] {

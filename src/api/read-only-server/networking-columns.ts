@@ -2,7 +2,18 @@ import type { Ingress, IngressClass, IngressRule, Service } from "../networking-
 import { ageOf } from "./human-duration.ts";
 
 /** Cells of Services and Ingresses, as in kube-apiserver's printers. */
-export function serviceCells({ metadata, spec = {}, status }: Service, now: Date): string[] {
+export function networkingCells(object: Service | Ingress | IngressClass, now: Date): string[] {
+  switch (object.kind) {
+    case "Service":
+      return serviceCells(object, now);
+    case "Ingress":
+      return ingressCells(object, now);
+    case "IngressClass":
+      return ingressClassCells(object, now);
+  }
+}
+
+function serviceCells({ metadata, spec = {}, status }: Service, now: Date): string[] {
   const { type = "ClusterIP", clusterIP, clusterIPs = clusterIP ? [clusterIP] : [], ports = [] } = spec;
   return [
     metadata.name,
@@ -43,7 +54,7 @@ function externalAddressOf(
   }
 }
 
-export function ingressCells({ metadata, spec = {}, status }: Ingress, now: Date): string[] {
+function ingressCells({ metadata, spec = {}, status }: Ingress, now: Date): string[] {
   return [
     metadata.name,
     spec.ingressClassName ?? "<none>",
@@ -75,7 +86,7 @@ function addressesOf(status: Ingress["status"]): string {
     .join(",");
 }
 
-export function ingressClassCells({ metadata, spec = {} }: IngressClass, now: Date): string[] {
+function ingressClassCells({ metadata, spec = {} }: IngressClass, now: Date): string[] {
   const { controller = "", parameters } = spec;
   const group = parameters?.apiGroup === undefined ? "" : `.${parameters.apiGroup}`;
   return [

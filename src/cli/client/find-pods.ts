@@ -56,8 +56,13 @@ const WORKLOADS: Readonly<Record<string, string>> = {
   ...named("api/v1", "replicationcontrollers", "replicationcontroller", "rc"),
 };
 
-function named(group: string, plural: string, ...names: readonly string[]): Record<string, string> {
-  return Object.fromEntries([plural, ...names].map((name) => [name, `/${group}/namespaces/{ns}/${plural}`]));
+/** `deployment.apps/web` is how kubectl prints a name. */
+function named(path: string, plural: string, ...names: readonly string[]): Record<string, string> {
+  const [, group] = /^apis\/(.+)\//.exec(path) ?? [];
+  const all = [plural, ...names].flatMap((name) =>
+    group === undefined ? [name] : [name, `${name}.${group}`],
+  );
+  return Object.fromEntries(all.map((name) => [name, `/${path}/namespaces/{ns}/${plural}`]));
 }
 
 function containerPort(pod: PodObject, name: string): number | undefined {

@@ -30,6 +30,29 @@ const webSocketOnlyNode: DemoNode = {
 /** Each container's main process, for attach. It echoes its input. */
 const MAIN_COMMAND = ["/bin/sh", "-c", 'echo "container main is running"; exec cat'];
 
+/** What selects the pod web, for `exec deploy/web` and `port-forward svc/web`. */
+const SELECTING = `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web, namespace: default }
+spec:
+  replicas: 1
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec:
+      containers:
+        - { name: main, image: fake-node, stdin: true, ports: [{ containerPort: 80 }, { containerPort: 7 }] }
+status: { replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: default }
+spec:
+  clusterIP: None
+  selector: { app: web }
+  ports: [{ port: 80 }]
+`;
+
 interface DemoCluster {
   /** Manifests with the nodes, pods and the namespace. */
   readonly manifests: string;
@@ -74,8 +97,9 @@ export async function startDemoCluster(
     throw error;
   }
   const documents = running.map(({ node, demoNode, podUid }) => nodeAndPod(node, demoNode, podUid));
+  const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: { name: default }\n";
   return {
-    manifests: ["apiVersion: v1\nkind: Namespace\nmetadata: { name: default }\n", ...documents].join("---\n"),
+    manifests: [namespace, ...documents, SELECTING].join("---\n"),
     close,
   };
 }

@@ -66,6 +66,22 @@ describe("discovery", () => {
           ],
         },
         {
+          metadata: { name: "apps" },
+          versions: [
+            {
+              version: "v1",
+              resources: [
+                {
+                  resource: "deployments",
+                  scope: "Namespaced",
+                  shortNames: ["deploy"],
+                  responseKind: { group: "apps", version: "v1", kind: "Deployment" },
+                },
+              ],
+            },
+          ],
+        },
+        {
           metadata: { name: "networking.k8s.io" },
           versions: [
             {
@@ -92,7 +108,7 @@ describe("discovery", () => {
     expect(ask("/apis").json).toMatchObject({
       kind: "APIGroupList",
       apiVersion: "v1",
-      groups: [{ name: "authentication.k8s.io" }, group, { name: "networking.k8s.io" }],
+      groups: [{ name: "authentication.k8s.io" }, group, { name: "apps" }, { name: "networking.k8s.io" }],
     });
     expect(ask("/apis/authorization.k8s.io").json).toEqual({ kind: "APIGroup", apiVersion: "v1", ...group });
     expect(ask("/apis/authorization.k8s.io/v1").json).toMatchObject({
@@ -220,7 +236,7 @@ describe("what cannot be answered", () => {
     ["GET", "/toString", 404, "the server could not find the requested resource"],
     ["GET", "/openapi/v2", 404, "the server could not find the requested resource"],
     ["GET", "/openapi/v3/api/v1", 404, "the server could not find the requested resource"],
-    ["GET", "/apis/apps/v1/deployments", 404, "the server could not find the requested resource"],
+    ["GET", "/apis/apps/v1/replicasets", 404, "the server could not find the requested resource"],
     [
       "POST",
       "/api/v1/namespaces/default/pods",

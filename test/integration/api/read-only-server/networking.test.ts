@@ -47,6 +47,12 @@ const now = new Date("2020-01-02T00:00:00Z");
 const metadata = { name: "x", namespace: "default", creationTimestamp: "2020-01-01T00:00:00Z" };
 const service = (spec: object, status = {}): KubernetesObject =>
   ({ apiVersion: "v1", kind: "Service", metadata, spec, status }) as KubernetesObject;
+const containers = [{ name: "main", image: "img:1" }, { name: "side" }];
+const deployment = (spec: object, status = {}): KubernetesObject =>
+  ({
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata, status },
+    spec: { template: { spec: { containers } }, ...spec },
+  }) as KubernetesObject;
 const ingress = (spec: object, status = {}): KubernetesObject =>
   ({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata, spec, status }) as KubernetesObject;
 const rules = (...hosts: (string | undefined)[]) => ({ rules: hosts.map((host) => ({ host })) });
@@ -103,6 +109,24 @@ describe("rows", () => {
         },
       },
       ["x", "c.example.com/x", "P.k.example.com/p", "24h"],
+    ],
+    [
+      deployment({}, { readyReplicas: 1, updatedReplicas: 3, availableReplicas: 2 }),
+      ["x", "1/1", "3", "2", "24h", "main,side", "img:1,", "<none>"],
+    ],
+    [
+      deployment({
+        replicas: 3,
+        selector: {
+          matchLabels: { tier: "front", app: "web" },
+          matchExpressions: [
+            { key: "c", operator: "NotIn", values: ["2", "1"] },
+            { key: "b", operator: "DoesNotExist" },
+            { key: "a", operator: "Exists" },
+          ],
+        },
+      }),
+      ["x", "0/3", "0", "0", "24h", "main,side", "img:1,", "a,app=web,!b,c notin (1,2),tier=front"],
     ],
   ])("%j", (object, cells) => {
     const printer = printerOf(object.kind as "Ingress");
