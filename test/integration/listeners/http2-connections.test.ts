@@ -104,7 +104,10 @@ it("a client that leaves many downloads gets a new connection in time, and is ne
   expect(connections).toBeGreaterThan(1);
 });
 
-it("a client that stops reading is let go with what is queued for it", async () => {
+it.each([
+  ["and says no more", false],
+  ["and asks on behind its GOAWAY", true],
+])("a client that stops reading %s is let go with what is queued for it", async (_what, asksOn) => {
   let open = 0;
   let resets = 0;
   const onRequest = ({ stream }: Http2Request): void => {
@@ -139,6 +142,10 @@ it("a client that stops reading is let go with what is queued for it", async () 
   );
   for (let id = 1; id < 400; id += 2)
     client.write(frameOf(HEADERS, END_STREAM_AND_HEADERS, id, headerBlockOf(GET)));
+  if (asksOn) {
+    const last = frameOf(HEADERS, END_STREAM_AND_HEADERS, 401, headerBlockOf(GET));
+    client.write(Buffer.concat([frameOf(7, 0, 0, Buffer.alloc(8)), last]));
+  }
   await eventually(
     () => `the end of its streams: ${open} open, ${resets} over`,
     () => resets > 0 && open === 0,
