@@ -87,7 +87,7 @@ it.each([
     "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
     400,
   ],
-  ["a request line of HTTP/0.9, whose head has no end", "GET /\r\n", 408],
+  ["a request line without a version, whose head has no end", "GET /\r\n", 400],
   ["half a head", "GET / HTTP/1.1\r\nHost: a\r\n", 408],
 ])("%s is answered %s", async (_, bytes, status) => {
   const { answer, reset } = await exchange(await start(), [bytes]);

@@ -10,6 +10,20 @@ const REFUSAL_LINGER_MS = 500;
 /** A connection after such a refusal. Past it, it is closed, however much the client sends. */
 const MAX_REFUSAL_LINGER_MS = 5_000;
 
+/** Bytes of a connection's first line that are looked at. Node's parser refuses a longer one by its own bounds. */
+const LOOKED_BYTES = 16 * 1024;
+
+/** Node's parser of a connection. */
+interface Parser {
+  /** By number, the functions that it calls. */
+  [index: number]: unknown;
+  /** A copy of the bytes that are being parsed. */
+  getCurrentBuffer(): Buffer | undefined;
+  readonly constructor: { readonly kOnExecute?: number };
+}
+type OnExecute = (parsed: number | Error) => void;
+type ParsedSocket = Duplex & { readonly parser?: Parser | null };
+
 /** Node's parser error: the bytes received, and how many were parsed. */
 type ParserError = Error & {
   readonly code?: string;
@@ -33,6 +47,10 @@ interface ClientErrorOptions {
   readonly onUnknownMethod?: ((request: UnknownMethod, socket: Duplex) => void) | undefined;
   /** Calls `answer` behind the connection's earlier answers. */
   inTurn(socket: Duplex, answer: () => void): void;
+  /** Whether the connection has had a request. */
+  hasRequest(socket: Duplex): boolean;
+  /** The event with which the server begins to serve a connection. */
+  readonly served: "connection" | "secureConnection";
 }
 
 /**
@@ -42,8 +60,9 @@ interface ClientErrorOptions {
 export function answerClientErrors(
   server: Server,
   maxHeaderBytes: number,
-  { onUnknownMethod, inTurn }: ClientErrorOptions,
+  { onUnknownMethod, inTurn, hasRequest, served }: ClientErrorOptions,
 ): void {
+  refuseLinesWithoutVersion(server, served, hasRequest);
   server.on("clientError", (error: ParserError, socket: ServerSocket) => {
     // From a proxy that is configured for another listener, or from one without `proxyProtocol` here.
     const isProxyHeader = error.rawPacket !== undefined && beginsProxyHeader(error.rawPacket) === true;
@@ -102,6 +121,10 @@ function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) 
       return [431, `the request line and headers have more than ${maxHeaderBytes} bytes`] as const;
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return [413, "the extensions of the body's chunks are too large"] as const;
+    // The preface of HTTP/2 with prior knowledge, too: this server is one of HTTP/1.
+    case "HPE_INVALID_VERSION":
+    case "HPE_PAUSED_H2_UPGRADE":
+      return [505, "unsupported protocol version"] as const;
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return [408, "the request did not arrive in time"] as const;
     default:
@@ -126,4 +149,72 @@ function lingerAfter(socket: Duplex, text: string): void {
   });
   socket.resume();
   socket.end(text);
+}
+
+/**
+ * Refuses a connection's first request line at once if it names no version, as Go's servers do, by
+ * the server's 'clientError'. Node's parser takes it for HTTP/0.9 and waits for the rest of a head.
+ */
+function refuseLinesWithoutVersion(
+  server: Server,
+  event: "connection" | "secureConnection",
+  hasRequest: (socket: Duplex) => boolean,
+): void {
+  const serve = server.listeners(event);
+  server.removeAllListeners(event);
+  server.on(event, (socket: ParsedSocket) => {
+    const early = unreadOf(socket);
+    for (const listener of serve) listener.call(server, socket);
+    watch(socket, early, hasRequest);
+  });
+}
+
+/** Bytes that were read before the connection became one of this server. They stay unread. */
+function unreadOf(socket: Duplex): string {
+  if (socket.readableLength === 0) return "";
+  const bytes = socket.read() as Buffer;
+  socket.unshift(bytes);
+  return bytes.toString("latin1", 0, LOOKED_BYTES);
+}
+
+function watch(socket: ParsedSocket, early: string, hasRequest: (socket: Duplex) => boolean): void {
+  const { parser } = socket;
+  const index = parser?.constructor.kOnExecute;
+  if (!parser || index === undefined || typeof parser[index] !== "function") return;
+  const onExecute = parser[index] as OnExecute;
+  let line = early;
+  const judge = (): boolean | undefined => lacksVersion(line);
+  if (judge() !== undefined) {
+    if (judge() === true) onExecute(new LineWithoutVersion());
+    return;
+  }
+  const executed: OnExecute = (parsed) => {
+    if (parsed instanceof Error || hasRequest(socket)) {
+      parser[index] = onExecute;
+      onExecute(parsed);
+      return;
+    }
+    line += parser.getCurrentBuffer()?.toString("latin1", 0, LOOKED_BYTES) ?? "";
+    const isOld = judge();
+    if (isOld !== undefined) parser[index] = onExecute;
+    onExecute(isOld === true ? new LineWithoutVersion() : parsed);
+  };
+  parser[index] = executed;
+}
+
+/** Undefined if the line is not there yet. Its other faults are found by the parser. */
+function lacksVersion(text: string): boolean | undefined {
+  const [, line] = /^[\r\n]*([^\r\n]+)[\r\n]/.exec(text) ?? [];
+  if (line !== undefined) return !/\/\d\.\d$/.test(line);
+  return text.length >= LOOKED_BYTES ? false : undefined;
+}
+
+/** As Node's parser reports its own. */
+class LineWithoutVersion extends Error {
+  readonly code = "HPE_NO_VERSION";
+  readonly bytesParsed = 0;
+
+  constructor() {
+    super("Parse Error: the request line names no HTTP version");
+  }
 }

@@ -80,6 +80,8 @@ export function createHttp1Server(
   answerClientErrors(server, maxHeaderBytes, {
     onUnknownMethod,
     inTurn: (socket, answer) => turns.refuse(socket, answer),
+    hasRequest: (socket) => turns.hasTaken(socket),
+    served: tls === undefined ? "connection" : "secureConnection",
   });
   const mayRepeatHost = options.requireHostHeader === false;
   const inTurn =

@@ -40,6 +40,11 @@ export class Http1Turns {
     this.#onFirst = onFirst;
   }
 
+  /** Whether the connection has had a request. */
+  hasTaken(socket: Duplex): boolean {
+    return this.#connections.has(socket);
+  }
+
   /** Calls `serve` when the earlier answers are done; never, if the connection ends first. */
   take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
     const { socket } = request;
