@@ -32,7 +32,7 @@ export async function joinSession(
   };
   process.once("SIGINT", onInterrupt);
   writeWithoutWaiting(process.stdout);
-  const restore = terminal === undefined ? () => {} : enterRawMode(terminal);
+  const restore = terminal === undefined ? () => {} : enterRawMode(terminal, "a pipe");
   const shown = filtered();
   shown.pipe(process.stdout, { end: false });
   const streams: CommandStreams = {

@@ -64,9 +64,12 @@ export async function runCommandSession(
   const usesTerminal = session.tty && session.stdin;
   const tty = usesTerminal && process.stdin instanceof ReadStream && process.stdin.isTTY;
   if (usesTerminal && !tty && !session.isQuiet) process.stderr.write(NOT_A_TERMINAL);
+  if (session.isAttach && tty && !session.isQuiet) {
+    process.stderr.write("If you don't see a command prompt, try pressing enter.\n");
+  }
   writeWithoutWaiting(process.stdout, process.stderr);
   const ended = new AbortController();
-  const restore = tty ? enterRawMode(process.stdin as ReadStream) : () => {};
+  const restore = tty ? enterRawMode(process.stdin as ReadStream, "a terminal") : () => {};
   let isDetached = false;
   const detach = (): void => {
     isDetached = true;
@@ -83,13 +86,12 @@ export async function runCommandSession(
     tty,
     signal: ended.signal,
   };
-  if (session.isAttach && tty && !session.isQuiet) {
-    process.stderr.write("If you don't see a command prompt, try pressing enter.\n");
-  }
   const signals = new TerminationSignals(() => ended.abort());
   try {
     const executor = commandExecutor(connection, session.path, { resume: resumeOptions(connection) });
-    return report(await executor.stream(streams));
+    const end = await executor.stream(streams);
+    restore();
+    return report(end);
   } catch (error) {
     restore();
     if (!ended.signal.aborted) return reportError(error);

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { Transform, type TransformCallback } from "node:stream";
 import type { ReadStream } from "node:tty";
 
@@ -6,11 +7,15 @@ const LF = 0x0a;
 const DOT = 0x2e;
 
 /**
- * Sends every key to the remote terminal, including Ctrl-C. `restore` returns the terminal to the
- * user.
+ * Sends every key to the remote terminal, including Ctrl-C. The returned function gives the terminal
+ * back to the user. `printsLinesOf`: "a terminal" shows output as it is, like kubectl; "a pipe" makes
+ * a line feed begin a line.
  */
-export function enterRawMode(stdin: ReadStream): () => void {
+export function enterRawMode(stdin: ReadStream, printsLinesOf: "a terminal" | "a pipe"): () => void {
   stdin.setRawMode(true);
+  // libuv keeps ONLCR, for which Node has no switch: editors move down a column by a line feed alone.
+  if (printsLinesOf === "a terminal")
+    spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
   const restore = (): void => {
     process.off("exit", restore);
     for (const signal of signals) process.off(signal, onSignal);

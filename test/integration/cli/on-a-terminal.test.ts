@@ -42,6 +42,11 @@ describe("on a terminal", () => {
     expect(piped.stdout).toMatch(/^allowed: no policy rule matches/);
   }, 60_000);
 
+  it("exec -t shows a program's bytes as they are: editors move down a column by a line feed alone", async () => {
+    const script = "stty -onlcr; printf 'ab\\ncd'";
+    expect(await shown(["exec", "-it", "web", "--", "sh", "-c", script])).toBe("ab\ncd");
+  }, 60_000);
+
   it("conformance colours the sum of its report, but not with NO_COLOR", async () => {
     const args = ["conformance", "--pod", "default/web", "--only", "exec/stdout/spdy"];
     expect(await shown(args)).toContain(": \u001b[32m1 passed\u001b[0m, 0 failed, 0 skipped in ");
