@@ -41,34 +41,50 @@ export async function joinSession(
     signal: left.signal,
   };
   if (terminal !== undefined && detachKeys.byteLength > 0)
-    process.stderr.write(`You type into session ${name}. The detach keys leave it.\r\n`);
+    process.stderr.write(
+      `You are typing into session ${name}. Press ${namesOf(detachKeys)} to leave it.\r\n`,
+    );
+  let end: JoinEnd;
   try {
     await new WebSocketExecutor(connection.target, () => path).stream(streams);
-    return over(name);
+    end = over(name);
   } catch (error) {
     if (isInterrupted) return 130;
-    if (left.signal.aborted) return said(0, `\r\nleft session ${name}`);
     const status = error instanceof SessionError ? error.status : undefined;
-    if (status === undefined) throw error;
-    const isOwn = status.details?.causes?.some(({ reason }) => reason === JOIN_ENDED) === true;
-    const message = maskControls(status.message ?? "");
-    return isOwn ? said(1, `error: the join ended before its session: ${message}`) : over(name, message);
+    if (left.signal.aborted) end = { exitCode: 0, text: `left session ${name}` };
+    else if (status === undefined) throw error;
+    else end = endOf(name, status);
   } finally {
     process.off("SIGINT", onInterrupt);
     restore();
-    // Terminal modes that the session has set stay with its owner.
+    // Terminal modes that the session has set stay with its owner. What follows is not on its screen.
     if (process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
     process.stdin.destroy();
   }
+  process.stderr.write(`${end.text}\n`);
+  return end.exitCode;
 }
 
-function over(name: string, message = ""): number {
-  return said(0, `session ${name} is over${message === "" ? "" : `: ${message}`}`);
+interface JoinEnd {
+  readonly exitCode: number;
+  readonly text: string;
 }
 
-function said(exitCode: number, line: string): number {
-  process.stderr.write(`${line}\n`);
-  return exitCode;
+function endOf(name: string, { details, message = "" }: NonNullable<SessionError["status"]>): JoinEnd {
+  const isOwn = details?.causes?.some(({ reason }) => reason === JOIN_ENDED) === true;
+  if (!isOwn) return over(name, maskControls(message));
+  return { exitCode: 1, text: `error: the join ended before its session: ${maskControls(message)}` };
+}
+
+function over(name: string, message = ""): JoinEnd {
+  return { exitCode: 0, text: `session ${name} is over${message === "" ? "" : `: ${message}`}` };
+}
+
+/** As the flag has them: `ctrl-p,ctrl-q`. */
+function namesOf(keys: Buffer): string {
+  const nameOf = (key: number): string =>
+    key < 0x20 ? `ctrl-${String.fromCharCode(key | 0x40).toLowerCase()}` : String.fromCharCode(key);
+  return [...keys].map(nameOf).join();
 }
 
 /** Another person's output, without sequences that could harm this terminal. */

@@ -7,13 +7,12 @@ const LF = 0x0a;
 const DOT = 0x2e;
 
 /**
- * Sends every key to the remote terminal, including Ctrl-C. The returned function gives the terminal
- * back to the user. `printsLinesOf`: "a terminal" shows output as it is, like kubectl; "a pipe" makes
- * a line feed begin a line.
+ * Sends every key to the remote terminal. The returned function gives the terminal back.
+ * `printsLinesOf`: "a terminal" shows output as it is; of "a pipe" a line feed begins a line.
  */
 export function enterRawMode(stdin: ReadStream, printsLinesOf: "a terminal" | "a pipe"): () => void {
   stdin.setRawMode(true);
-  // libuv keeps ONLCR, for which Node has no switch: editors move down a column by a line feed alone.
+  // libuv keeps ONLCR, and Node has no switch; editors move down a column by a line feed alone.
   if (printsLinesOf === "a terminal")
     spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
   const restore = (): void => {

@@ -8,14 +8,14 @@ export const recordingsFlags = {
   folder: { value: "FOLDER", help: "the folder of the recordings", completes: "folder" },
   key: {
     value: "FILE",
-    help: "a public key (PEM) to verify with, besides those in the folder's keys",
+    help: "a public key (PEM) to verify with, instead of those in the folder's keys",
     isRepeatable: true,
     completes: "file",
   },
   output: {
     short: "o",
     value: "FORMAT",
-    help: "how list and show print; show takes no wide and name",
+    help: "how list and show print; show takes neither wide nor name",
     choices: ["text", "wide", "json", "yaml", "name"],
     default: "text",
   },

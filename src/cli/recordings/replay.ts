@@ -6,7 +6,7 @@ import { type Invocation, UsageError } from "../command.ts";
 import type { replayFlags } from "../commands/replay.ts";
 import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
-/** Plays a recording on standard output. */
+/** Plays a recording on standard output. Exit codes: 0, 130 after SIGINT. */
 export function run(invocation: Invocation<typeof replayFlags>): Promise<number> {
   return reportingFileErrors("replay", () => replay(invocation));
 }
@@ -27,12 +27,16 @@ async function replay({ values, operands }: Invocation<typeof replayFlags>): Pro
   await warnOfNewerFormat(file);
   const filter = new TerminalFilter();
   const { idle: longestMs = Number.POSITIVE_INFINITY, speed, raw } = values;
+  const interrupt = new AbortController();
+  const { signal } = interrupt;
+  process.once("SIGINT", () => interrupt.abort());
   for (const [text, waitMs] of output) {
     const ms = Math.min(waitMs, longestMs) / speed;
-    if (ms >= 1) await wait(ms);
+    if (ms >= 1) await wait(ms, undefined, { signal }).catch(() => {});
+    if (signal.aborted) break;
     process.stdout.write(raw ? text : filter.push(text));
   }
-  // Resets colours and the alternate screen, which a session that was cut short leaves behind.
+  // What a session leaves behind that was cut short, or a replay.
   if (!raw && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
-  return 0;
+  return signal.aborted ? 130 : 0;
 }

@@ -18,17 +18,31 @@ describe("on a terminal", () => {
     await demo.stop();
   });
 
-  async function shown(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
+  /** `interruptAt`: Ctrl-C is pressed once this is shown. */
+  async function endOn(
+    args: readonly string[],
+    environment: Record<string, string> = {},
+    interruptAt?: string,
+  ): Promise<[exitCode: number, shown: string]> {
     const child = spawn(...sluiceCommand(...args), {
       name: "xterm",
       cols: 200,
       env: { PATH: process.env.PATH, KUBECONFIG: demo.kubeconfig, ...environment },
     });
     let text = "";
+    let key = interruptAt === undefined ? "" : "\u0003";
     child.onData((data) => {
       text += data;
+      if (key === "" || !text.includes(interruptAt ?? "")) return;
+      child.write(key);
+      key = "";
     });
     const exitCode = await new Promise<number>((resolve) => child.onExit((end) => resolve(end.exitCode)));
+    return [exitCode, text];
+  }
+
+  async function shown(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
+    const [exitCode, text] = await endOn(args, environment);
     expect([exitCode, text]).toEqual([0, expect.any(String)]);
     return text;
   }
@@ -45,6 +59,18 @@ describe("on a terminal", () => {
   it("exec -t shows a program's bytes as they are: editors move down a column by a line feed alone", async () => {
     const script = "stty -onlcr; printf 'ab\\ncd'";
     expect(await shown(["exec", "-it", "web", "--", "sh", "-c", script])).toBe("ab\ncd");
+  }, 60_000);
+
+  it("a replay that Ctrl-C ends gives the terminal back", async () => {
+    const file = path.join(folder, "slow.cast");
+    const header = { version: 3, term: { cols: 80, rows: 24 } };
+    const events = [
+      [0, "o", "\u001b[?1049hvi"],
+      [9999, "o", "late"],
+    ];
+    writeFileSync(file, [header, ...events].map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const end = await endOn(["replay", file], {}, "vi");
+    expect(end).toEqual([130, expect.stringContaining("\u001b[?1049l")]);
   }, 60_000);
 
   it("conformance colours the sum of its report, but not with NO_COLOR", async () => {

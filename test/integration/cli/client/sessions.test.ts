@@ -152,6 +152,29 @@ describe("sluice sessions, at a gateway", () => {
     await eventually("no session runs", () => gateway.running.sessions.list().length === 0);
   }, 60_000);
 
+  it.each(["watch", "join"])("a %s says why it is over where the user still sees it", async (action) => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const terminal = sluice.startInTerminal(["sessions", action, id], { columns: 80, rows: 24 });
+    let screen = "";
+    terminal.onData((data) => {
+      screen += data;
+    });
+    const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+    const onAlternateScreen = "\u001b[?1049hvi";
+    await eventually("it is shown", () => {
+      client.send(0, onAlternateScreen);
+      return screen.includes(onAlternateScreen);
+    });
+    expect(await sluice.run(["sessions", "end", id])).toMatchObject({ exitCode: 0 });
+    expect(await exited).toBe(0);
+    const end = screen.slice(screen.lastIndexOf("?1049l"));
+    expect(end).toMatch(new RegExp(`\\r\\nsession ${id} is over`));
+    await client.done;
+  }, 60_000);
+
   it("joins from a terminal: Ctrl-C is typed, and the detach keys leave", async () => {
     const headers = { Authorization: `Bearer ${gateway.token}` };
     const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
@@ -163,7 +186,7 @@ describe("sluice sessions, at a gateway", () => {
       screen += data;
     });
     const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
-    await eventually("it has joined", () => screen.includes("The detach keys leave it."));
+    await eventually("it has joined", () => screen.includes("Press ctrl-p,ctrl-q to leave it."));
     const joiners = async () => (await gateway.readMetrics()).get("sluice_session_joiners");
     await eventually("it is counted", async () => (await joiners()) === 1);
     terminal.write("a\u0003b");
@@ -171,7 +194,7 @@ describe("sluice sessions, at a gateway", () => {
     await eventually("the session has its keys", () => owner().includes("a\u0003b"));
     terminal.write("\u0010\u0011");
     expect(await exited).toBe(0);
-    expect(screen).toContain(`left session ${id}`);
+    expect(screen).toMatch(new RegExp(`\\r\\nleft session ${id}\\r\\n$`));
     client.send(0, "goes on\n");
     await eventually("the session goes on", () => owner().includes("goes on\n"));
     await eventually("nobody is joined", async () => (await joiners()) === 0);
