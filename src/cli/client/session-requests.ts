@@ -84,9 +84,9 @@ export async function allPages(
       ...(next !== "" && { continue: next }),
     });
     const page = await getShaped<SessionList>(target, path, { ...LIST, timeoutMs });
-    // A list's items have neither, and kubectl adds both.
-    for (const item of page.items ?? [])
-      items.push({ ...item, apiVersion: GROUP_VERSION, kind: STREAMING_SESSIONS.kind });
+    // A list's items have neither, and kubectl adds both, before the rest.
+    const head = { apiVersion: GROUP_VERSION, kind: STREAMING_SESSIONS.kind };
+    for (const item of page.items ?? []) items.push({ ...head, ...item, ...head });
     listed += Math.max(1, page.items?.length ?? 0);
     const { continue: at = "", resourceVersion = "" } = page.metadata;
     if (at === "") return { metadata: { resourceVersion }, items };

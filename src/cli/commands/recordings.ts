@@ -47,7 +47,7 @@ export const recordingsFlags = {
 export const command = defineCommand({
   usage: [
     "list --folder FOLDER [flags]",
-    "show|export|delete --folder FOLDER ID [flags]",
+    "show|verify|export|delete --folder FOLDER ID [flags]",
     "show|export FILE [flags]",
     "verify FILE|FOLDER... [flags]",
   ],

@@ -42,10 +42,7 @@ async function runAction({ values, operands }: Invocation<typeof recordingsFlags
       if (names.length > 0) throw new UsageError("list takes no operand but --folder");
       return await list(values);
     case "verify":
-      return await verify(
-        names.length === 0 && values.folder !== undefined ? [values.folder] : names,
-        values,
-      );
+      return await verify(names, values);
     case "show":
       return await show(names, values);
     case "export":
@@ -175,12 +172,14 @@ async function show(names: readonly string[], values: Values): Promise<number> {
   return 0;
 }
 
-async function verify(places: readonly string[], { key }: Values): Promise<number> {
+/** With a folder, all of its recordings, or those with these ids. */
+async function verify(names: readonly string[], { folder, key }: Values): Promise<number> {
+  const places = names.length === 0 && folder !== undefined ? [folder] : names;
   if (places.length === 0) throw new UsageError("name a recording, or a folder", { showsUsage: true });
   let count = 0;
   const code = await forEach(places, async (place) => {
     let worst = 0;
-    for (const file of await findRecordings(place)) {
+    for (const file of await findRecordings(places === names ? await findRecording(folder, place) : place)) {
       count += 1;
       const keys = await readPublicKeys(key, key.length > 0 ? undefined : folderOf(file));
       const { verdict, text } = await verifiedLine(file, keys);

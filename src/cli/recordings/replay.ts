@@ -13,8 +13,7 @@ export function run(invocation: Invocation<typeof replayFlags>): Promise<number>
 
 async function replay({ values, operands }: Invocation<typeof replayFlags>): Promise<number> {
   const [name, ...more] = operands;
-  if (name === undefined || more.length > 0)
-    throw new UsageError("the operand must be one recording", { showsUsage: true });
+  if (name === undefined || more.length > 0) throw new UsageError("name one recording", { showsUsage: true });
   const file = await findRecording(values.folder, name);
   const output: [text: string, waitMs: number][] = [];
   let silenceMs = 0;

@@ -68,6 +68,12 @@ describe("sluice recordings", () => {
   it("verify knows the folder's key, or the given ones, and finds a change", async () => {
     const verified = await sluice.run(["recordings", "verify", gateway.folder]);
     expect(verified).toMatchObject({ exitCode: 0, stdout: `${file}: unchanged\n` });
+    const byId = await sluice.run(["recordings", "verify", "--folder", gateway.folder, id, "absent"]);
+    expect(byId).toEqual({
+      exitCode: 1,
+      stdout: `${file}: unchanged\n`,
+      stderr: `sluice recordings: ${gateway.folder} has no recording absent\n`,
+    });
     const other = path.join(gateway.folder, "other.pem");
     const { publicKey } = generateKeyPairSync("ed25519");
     writeFileSync(other, publicKey.export({ type: "spki", format: "pem" }));

@@ -48,6 +48,8 @@ describe("sluice sessions, at a gateway", () => {
       kind: "StreamingSessionList",
       items: [{ metadata: { name: id } }],
     });
+    // As people read it: what an object is comes first.
+    expect(Object.keys(JSON.parse(json).items[0]).slice(0, 2)).toEqual(["apiVersion", "kind"]);
     const { stdout: yaml } = await sluice.run(["sessions", "list", "-o", "yaml"]);
     expect(parse(yaml, { version: "1.1" })).toMatchObject({
       kind: "StreamingSessionList",
