@@ -41,7 +41,8 @@ const MAX_WATCH_LINE_BYTES = 1024 * 1024;
 /** `sluice sessions list|watch|join|end`. */
 export async function run(invocation: Invocation<typeof sessionsFlags>): Promise<number> {
   const { values, operands } = invocation;
-  const [action, ...names] = operands;
+  const [action, ...given] = operands;
+  const names = given.map(sessionName);
   if (action === undefined) throw new UsageError("list, watch, join or end must be specified");
   if (action !== "list" && action !== "watch" && action !== "join" && action !== "end")
     throw new UsageError(`unknown action ${JSON.stringify(action)}${suggestion(action, Object.keys(ABOUT))}`);
@@ -59,6 +60,13 @@ export async function run(invocation: Invocation<typeof sessionsFlags>): Promise
   } catch (error) {
     return reportError(error);
   }
+}
+
+/** As kubectl prints names, and without the resource. Throws UsageError for other resources. */
+function sessionName(given: string): string {
+  const name = given.replace(/^(?:streamingsessions?(?:\.sluice\.dev)?|sess)\//, "");
+  if (name.includes("/")) throw new UsageError(`${given} is not a session's name`);
+  return name;
 }
 
 const ABOUT = {

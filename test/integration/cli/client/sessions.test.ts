@@ -56,7 +56,7 @@ describe("sluice sessions, at a gateway", () => {
       items: [{ kind: "StreamingSession", metadata: { name: id }, spec: { pod: "web" } }],
     });
     // One that cannot be ended keeps no other from its end.
-    const names = ["gone", id, "over"];
+    const names = ["gone", `streamingsession.sluice.dev/${id}`, "over"];
     const ended = await sluice.run(["sessions", "end", ...names, "-A", "-n", "other", "--reason", "INC 42"]);
     const unknown = (name: string) =>
       `Error from server (NotFound): streamingsessions.sluice.dev "${name}" not found\n`;
@@ -209,6 +209,7 @@ describe("sluice sessions, at a gateway", () => {
     [["sessions", "lst"], 'unknown action "lst"; did you mean "list"?'],
     [["sessions", "watch"], "watch needs the name of one session"],
     [["sessions", "join"], "join needs the name of one session"],
+    [["sessions", "watch", "pod/web"], "pod/web is not a session's name"],
     [["sessions", "join", "x", "--watch"], "--watch does not apply to a join"],
     [["sessions", "list", "x"], "list takes no name"],
     [["sessions", "end"], "end needs the name of a session"],
