@@ -105,10 +105,10 @@ export function verbosityOf(level: string | undefined): Verbosity {
   const text = (level ?? "0").replace(/^=/, "");
   if (!/^\d{1,2}$/.test(text)) throw new UsageError(`-v ${text}: must be a number`);
   const number = Number(text);
-  // A terminal in raw mode goes on in the same column after a line feed.
-  const end = process.stderr.isTTY ? "\r\n" : "\n";
   const write = (from: number, line: string): void => {
-    if (number >= from) process.stderr.write(`${maskControls(line)}${end}`);
+    if (number < from) return;
+    // A terminal in raw mode goes on in the same column after a line feed.
+    process.stderr.write(`${maskControls(line)}${process.stderr.isTTY ? "\r\n" : "\n"}`);
   };
   const writeHeaders = (from: number, headers: readonly (readonly [string, string])[]): void => {
     for (const [name, value] of headers) {

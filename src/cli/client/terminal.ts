@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { Transform, type TransformCallback } from "node:stream";
 import type { ReadStream } from "node:tty";
 
@@ -14,7 +13,9 @@ export function enterRawMode(stdin: ReadStream, printsLinesOf: "a terminal" | "a
   stdin.setRawMode(true);
   // libuv keeps ONLCR, and Node has no switch; editors move down a column by a line feed alone.
   if (printsLinesOf === "a terminal")
-    spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
+    process
+      .getBuiltinModule("node:child_process")
+      .spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
   const restore = (): void => {
     process.off("exit", restore);
     for (const signal of signals) process.off(signal, onSignal);
