@@ -395,6 +395,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   PARTS_A_TURN: "integration/listeners/small-parts.test.ts: are read in many turns",
   MAX_OTHER_FRAME_BYTES:
     "integration/listeners/frame-floods.test.ts: ends its connection | integration/listeners/frame-floods.test.ts: sends such frames as clients do",
+  REFUSAL_DEADLINE_MS:
+    "integration/ingress/unread-refusals.test.ts: ends within its time for clients that read nothing",
   MAX_UNREAD_PARTS: "integration/listeners/small-parts.test.ts: are not read is ended past a bound",
   SPARE_HEADER_PAIRS: "integration/listeners/http2-connections.test.ts: a head has so many lines at most",
   MAX_RESETS_A_SECOND: "integration/listeners/http2-connections.test.ts: takes back its requests",

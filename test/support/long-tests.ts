@@ -23,6 +23,7 @@ export const LONG_TESTS: readonly string[] = [
   "test/integration/conformance/defects.test.ts",
   "test/integration/deploy/how-to.test.ts",
   "test/integration/ingress/own-bytes.test.ts",
+  "test/integration/ingress/unread-refusals.test.ts",
   "test/integration/kubernetes/api-server/kubectl.test.ts",
   "test/integration/kubernetes/api-server/kubectl-validation.test.ts",
   "test/integration/kubernetes/live-cluster-rounds.test.ts",

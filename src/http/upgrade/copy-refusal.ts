@@ -13,7 +13,10 @@ import { requestEdit } from "../hop-by-hop.ts";
 import { http2ResponseHeaders } from "../http2-headers.ts";
 import { closeWhenSent } from "../watch-http2-session.ts";
 
-/** Limit for the whole refusal, from its head to the client's close. Kubernetes' limit is the same. */
+/**
+ * A refused upgrade's answer from its head to the client's close, as in Kubernetes; of an answer that
+ * may take longer, a client that takes nothing or does not close. Past it: the client is broken off.
+ */
 const REFUSAL_DEADLINE_MS = 10_000;
 
 /** Up to this size a refusal without a length gets one; longer ones are sent in chunks. */
@@ -44,11 +47,14 @@ export async function copyRefusal(
     else socket.destroy();
   };
   socket.on("error", abort).on("close", abort);
-  const deadline = setTimeout(abort, options.deadlineMs ?? REFUSAL_DEADLINE_MS);
+  const deadlineMs = options.deadlineMs ?? REFUSAL_DEADLINE_MS;
+  let deadline = setTimeout(abort, deadlineMs);
   try {
     if (client instanceof ServerResponse) await copyToResponse(refused, client);
     else if (isHttp2Stream(client)) await copyToStream(refused, client);
     else await copyToSocket(refused, client);
+    clearTimeout(deadline);
+    deadline = setTimeout(abort, Math.min(deadlineMs, REFUSAL_DEADLINE_MS));
     await closed(socket);
   } catch {
     abort();
@@ -143,7 +149,9 @@ function encodeHead({ status, statusMessage }: RefusedUpgrade, headers: readonly
 
 function drained(writable: Duplex | ServerResponse): Promise<void> {
   return new Promise((resolve) => {
+    const stalled = setTimeout(() => writable.destroy(), REFUSAL_DEADLINE_MS);
     const settle = (): void => {
+      clearTimeout(stalled);
       writable.off("drain", settle).off("close", settle);
       resolve();
     };
