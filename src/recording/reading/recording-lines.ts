@@ -36,16 +36,19 @@ async function linesOf(file: string, onLine: (line: Buffer) => void): Promise<Bu
   return Buffer.concat(rest);
 }
 
-/** Bytes that are read to find the first line; a longer header counts as format 1. */
+/** Bytes of the first read, which has most headers: a header has its command twice. */
 const HEADER_BYTES = 256 * 1024;
 
-/** Rejects with the system's error. */
+/** Rejects with the system's error. "" if the line is longer than a recording's may be. */
 export async function firstLineOf(file: string): Promise<string> {
   const handle = await open(file);
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
-    const text = buffer.toString("utf8", 0, bytesRead);
-    return text.slice(0, text.indexOf("\n"));
+    for (let bytes = HEADER_BYTES; ; bytes = MAX_LINE_BYTES) {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0);
+      const end = buffer.subarray(0, bytesRead).indexOf(0x0a);
+      if (end !== -1) return buffer.toString("utf8", 0, end);
+      if (bytesRead < bytes || bytes === MAX_LINE_BYTES) return "";
+    }
   } finally {
     await handle.close();
   }

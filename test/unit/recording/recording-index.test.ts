@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function leave(session: string, rest = "", day = "2026/11/22"): string {
+function leave(session: string, rest = "", day = "2026/11/22", facts: Partial<typeof FACTS> = {}): string {
   const file = path.join(folder, day, `${session}.cast`);
   mkdirSync(path.dirname(file), { recursive: true });
   const head = {
@@ -29,7 +29,7 @@ function leave(session: string, rest = "", day = "2026/11/22"): string {
     ...{ key: keyNameOf(privateKey), session, startedAt: FACTS.startedAt },
   };
   const lines = [
-    headerLine({ ...FACTS, session }, DEFAULT_SIZE),
+    headerLine({ ...FACTS, ...facts, session }, DEFAULT_SIZE),
     '[0.000, "o", "abc"]',
     headLine(head, privateKey),
   ];
@@ -55,6 +55,11 @@ describe("the index of a folder's recordings", () => {
     expect(await namesOf(index)).toEqual(["three", "two"]);
     const recordings = [{ head: { end: "completed" } }, {}];
     expect(await index.list()).toMatchObject({ recordings, isComplete: true });
+  });
+
+  it("lists a recording whose command is as long as a request may be", async () => {
+    leave("long", "", "2026/11/22", { command: ["sh", "-c", `: ${'"'.repeat(1_000_000)}`] });
+    expect(await namesOf(new RecordingIndex(folder))).toEqual(["long"]);
   });
 
   it("omits a file that is named after another session", async () => {
