@@ -20,6 +20,8 @@ interface NamedFileOptions {
   readonly maxBytes?: number;
   /** UTF-8 by default. */
   readonly decode?: (bytes: Buffer) => string;
+  /** Reads a small file at once: the threads that read others take a client longer to start. */
+  readonly isAtStart?: boolean;
 }
 
 /**
@@ -32,8 +34,9 @@ export async function readNamedFile(name: string, options: NamedFileOptions = {}
   return text;
 }
 
-async function readFromDisk(name: string, { maxBytes, decode }: NamedFileOptions): Promise<string> {
-  const bytes = await readUpTo(name, maxBytes);
+async function readFromDisk(name: string, options: NamedFileOptions): Promise<string> {
+  const { maxBytes, decode, isAtStart = false } = options;
+  const bytes = isAtStart && isSmallFile(name) ? readFileSync(name) : await readUpTo(name, maxBytes);
   return decode === undefined ? bytes.toString("utf8") : decode(bytes);
 }
 
@@ -42,11 +45,6 @@ async function readFromDisk(name: string, { maxBytes, decode }: NamedFileOptions
  * `maxBytes`.
  */
 export async function readUpTo(name: string, maxBytes = MAX_NAMED_FILE_BYTES): Promise<Buffer> {
-  if (isSmallFile(name)) {
-    const bytes = readFileSync(name);
-    if (bytes.byteLength > maxBytes) throw tooMuch(maxBytes);
-    return bytes;
-  }
   const file = await promises.open(name);
   try {
     const parts: Buffer[] = [];
@@ -55,7 +53,7 @@ export async function readUpTo(name: string, maxBytes = MAX_NAMED_FILE_BYTES): P
       const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES));
       if (bytesRead === 0) return Buffer.concat(parts);
       left -= bytesRead;
-      if (left < 0) throw tooMuch(maxBytes);
+      if (left < 0) throw new Error(`the file has more than ${maxBytes} bytes`);
       parts.push(buffer.subarray(0, bytesRead));
     }
   } finally {
@@ -63,7 +61,6 @@ export async function readUpTo(name: string, maxBytes = MAX_NAMED_FILE_BYTES): P
   }
 }
 
-/** Such a file is read at once: the threads that read others take a client longer to start. */
 function isSmallFile(name: string): boolean {
   try {
     const stats = statSync(name);
@@ -71,10 +68,6 @@ function isSmallFile(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-function tooMuch(maxBytes: number): Error {
-  return new Error(`the file has more than ${maxBytes} bytes`);
 }
 
 /** Records valid files that were read again after the start. */

@@ -51,7 +51,11 @@ async function firstDocument(text: string, name: string): Promise<Pick<YamlDocum
 
 async function textOf(name: string): Promise<string> {
   try {
-    return await readNamedFile(name, { maxBytes: MAX_KUBECONFIG_BYTES, decode: decodeByMark });
+    return await readNamedFile(name, {
+      maxBytes: MAX_KUBECONFIG_BYTES,
+      decode: decodeByMark,
+      isAtStart: true,
+    });
   } catch (error) {
     throw unreadFile(name, error);
   }
