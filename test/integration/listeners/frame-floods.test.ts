@@ -15,13 +15,17 @@ const POST = headerBlockOf({ ":method": "POST", ":scheme": "http", ":path": "/",
 const ONE = Buffer.of(0, 0, 0, 1);
 
 /** A server that reads every body, and answers requests that are whole. */
-async function serve(): Promise<number> {
-  const onRequest = ({ stream }: Http2Request): void => {
+function serve(): Promise<number> {
+  return listen(({ stream }) => {
     stream.resume().once("end", () => {
+      if (stream.destroyed) return;
       stream.respond({ ":status": 200 });
       stream.end(Buffer.alloc(10_000));
     });
-  };
+  });
+}
+
+async function listen(onRequest: (request: Http2Request) => void): Promise<number> {
   const connections = new Http2Connections(
     defaultLimits,
     { onRequest, onConnect: () => {} },
@@ -99,4 +103,27 @@ it("a connection stays that sends such frames as clients do", async () => {
   client.send(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 501, POST);
   await eventually("a last answer", () => client.endsOf(501).length > 0);
   expect([client.isOver, codeOf(client)]).toEqual([false, undefined]);
+});
+
+it("a connection stays that measures its round trips while it receives small messages", async () => {
+  const ping = Buffer.concat([
+    frameOf(FRAME.windowUpdate, 0, 0, ONE),
+    frameOf(FRAME.ping, 0, 0, Buffer.alloc(8)),
+  ]);
+  const onRequest = ({ stream }: Http2Request): void => {
+    stream.respond({ ":status": 200 });
+    const timer = setInterval(() => stream.destroyed || stream.write(Buffer.alloc(20)), 1);
+    stream.once("close", () => clearInterval(timer));
+  };
+  const client = await openFrameClient(await listen(onRequest));
+  let pings = 0;
+  client.onFrame = ({ type }) => {
+    client.frames.length = 0;
+    if (type !== FRAME.data) return;
+    client.socket.write(ping);
+    pings += 1;
+  };
+  for (let id = 1; id < 200; id += 2) client.send(FRAME.headers, FLAG.endHeaders | FLAG.endStream, id, POST);
+  await eventually("4 MB of pings", () => pings > 130_000 || client.isOver, { timeoutMs: 60_000 });
+  expect(client.isOver).toBe(false);
 });
