@@ -14,7 +14,7 @@ import { V5Client } from "../support/v5-client.ts";
 
 /** What one request runs, once warm: a reader who follows it opens so many files. Lower them when a walk gets shorter. */
 const MOST = {
-  exec: { modules: 125, functions: 580 },
+  exec: { modules: 126, functions: 580 },
   ingress: { modules: 33, functions: 150 },
 } as const;
 

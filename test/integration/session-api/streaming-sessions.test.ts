@@ -116,6 +116,7 @@ describe("the API group of sessions", () => {
     expect(plain.groups.map(({ name }) => name)).toEqual([
       "authentication.k8s.io",
       "authorization.k8s.io",
+      "apps",
       "networking.k8s.io",
       "sluice.dev",
     ]);

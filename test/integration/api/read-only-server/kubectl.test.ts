@@ -72,6 +72,7 @@ describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
           ["nodes", "no", "Node"],
           ["pods", "po", "Pod"],
           ["services", "svc", "Service"],
+          ["deployments", "deploy", "Deployment"],
           ["selfsubjectreviews", "authentication.k8s.io/v1", "SelfSubjectReview"],
           ["selfsubjectaccessreviews", "authorization.k8s.io/v1", "SelfSubjectAccessReview"],
           ["selfsubjectrulesreviews", "authorization.k8s.io/v1", "SelfSubjectRulesReview"],
