@@ -2,7 +2,12 @@
 // --contenders sluice,sluice-unmatched --against MAIN_JS --write]`: what sessions cost the event loop
 // that are not recorded where others are. All contenders take turns; each turn is compared with the
 // first contender's beside it. Takes seven minutes.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { buildRecording } from "../dist/src/recording/component.js";
 import { competeWith, contenders } from "./contenders.mjs";
 import { machineLine, table, writeSection } from "./document.mjs";
 import { Lab } from "./lab.mjs";
@@ -77,6 +82,41 @@ function intervalOf(ratios) {
   return [midmean(ratios.toSorted(ascending)), resampled[100], resampled[3_899]];
 }
 
+/** A rule's `match` with all of its fields. */
+const MATCH = {
+  ...{ users: [], groups: [], namespaces: ["other"], subresources: [] },
+  ...{ containers: [], podLabels: {}, command: [] },
+};
+
+/** What one decision not to record takes, in microseconds: the median of rounds of 200,000. */
+async function decisionTime() {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-recording-"));
+  const ignored = new Proxy(() => ignored, { get: () => ignored });
+  const recording = await buildRecording(
+    { folder, rules: [{ name: "others", match: MATCH }] },
+    {
+      cluster: { getPod: () => ({ metadata: { labels: { app: "web" } } }) },
+      metrics: { addRecording: () => ignored },
+      logger: ignored,
+      program: fileURLToPath(new URL("../dist/src/recording/thread/recorder-thread.js", import.meta.url)),
+    },
+  );
+  const session = {
+    user: { name: "kim", groups: ["developers"] },
+    request: { namespace: "default", pod: "web", subresource: "exec", command: ["sh"], streams: {} },
+    info: {},
+  };
+  const rounds = [];
+  for (let round = 0; round < 5; round++) {
+    const startMs = performance.now();
+    for (let count = 0; count < 200_000; count++) await recording.beforeDial(session);
+    rounds.push((performance.now() - startMs) / 200);
+  }
+  await recording.stop();
+  rmSync(folder, { recursive: true });
+  return median(rounds).toFixed(2);
+}
+
 const rows = [];
 for (const work of values.work.split(",")) {
   const samples = await turns(WORK[work]);
@@ -105,10 +145,10 @@ const measured = `${machineLine()}
 
 ${table(head, rows)}`;
 const page = `A session that no rule matches runs no code of the recording's but the decision: four function calls
-before the dial, held by \`test/integration/recording/unrecorded-sessions.test.ts\`. What it costs the
-event loop, of what it costs a gateway without the section \`recording\`; ${pairs} pairs of turns side by
-side in ${processes} processes each, the mean of the middle half of their ratios, and the bounds within
-which 95 % of resampled ones are:
+before the dial, held by \`test/integration/recording/unrecorded-sessions.test.ts\`. They take
+${await decisionTime()} µs. What such a session costs the event loop, of what it costs a gateway without the
+section \`recording\`; ${pairs} pairs of turns side by side in ${processes} processes each, the mean of the middle
+half of their ratios, and the bounds within which 95 % of resampled ones are:
 
     node bench/recording-pairs.mjs --pairs ${pairs} --processes ${processes}
 
