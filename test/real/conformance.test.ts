@@ -10,7 +10,7 @@ import {
 } from "../../packages/lab/src/conformance/endpoint.ts";
 import { runConformance } from "../../packages/lab/src/conformance/run-cases.ts";
 import { runFakeNode } from "../../packages/lab/src/fake-node/run-fake-node.ts";
-import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
+import { command } from "../../src/cli/commands/conformance.ts";
 import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import {
@@ -59,7 +59,7 @@ const describeOnFullRuns: typeof describeReal = (needed, name, tests) => {
 };
 
 function valuesOf(args: readonly string[]): Parameters<typeof openEndpoint>[0] {
-  const invocation = parseFlags({ flags: conformanceFlags }, args);
+  const invocation = parseFlags(command, args);
   if (invocation === "help") throw new Error("help was not asked for");
   return invocation.values;
 }

@@ -5,7 +5,7 @@ import {
   type Endpoint,
   kubeletEndpoint,
 } from "../../packages/lab/src/conformance/endpoint.ts";
-import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
+import { command } from "../../src/cli/commands/conformance.ts";
 import { openEndpoint } from "../../src/cli/conformance/conformance.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import { ECHO_POD, runEchoPod, serveEcho } from "../support/conformance/echo-pod.ts";
@@ -54,7 +54,7 @@ describeReal("containerd", "slow readers of containers' output", () => {
     it("are measured with containerd's own server", { timeout: RUN_MS }, async ({ skip }) => {
       skip(!isFullRun, "SLUICE_FULL=1");
       const args = ["--pod", "default/echo/main", "--runtime-endpoint", `unix://${running()?.socket}`];
-      const invocation = parseFlags({ flags: conformanceFlags }, args);
+      const invocation = parseFlags(command, args);
       if (invocation === "help") throw new Error("help was not asked for");
       const { endpoint, close } = await openEndpoint(invocation.values);
       try {

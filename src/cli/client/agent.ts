@@ -11,7 +11,7 @@ import {
 import { createLogger } from "../../observability/logger.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { agentFlags } from "../commands/agent.ts";
+import type { command } from "../commands/agent.ts";
 import { requireLoopback } from "../loopback.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 import { overridesOf, type Verbosity, verbosityOf } from "./connection.ts";
@@ -19,7 +19,7 @@ import { overridesOf, type Verbosity, verbosityOf } from "./connection.ts";
 /**
  * Offers clients of any version a local address until SIGTERM, Ctrl-C or the end of the terminal.
  */
-export async function run({ values }: Invocation<typeof agentFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   requireLoopback(values.address, "any client with the agent's token has the rights of your kubeconfig");
   const place = { file: values["write-kubeconfig"], folder: values.dir };
   if (place.file !== undefined && place.folder !== undefined) {
@@ -42,7 +42,7 @@ interface Settings {
   readonly verbosity: Verbosity;
 }
 
-type Values = Invocation<typeof agentFlags>["values"];
+type Values = Invocation<typeof command.flags>["values"];
 
 async function serve(
   values: Values,

@@ -1,11 +1,11 @@
 import { attachPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
-import type { attachFlags } from "../commands/attach.ts";
+import type { command } from "../commands/attach.ts";
 import { openConnection } from "./connection.ts";
 import { findContainer, runCommandSession } from "./run-command.ts";
 
 /** Joins a container's main process. Returns that process's exit code, if it ends. */
-export async function run({ values, operands }: Invocation<typeof attachFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   if (operands.length === 0) throw new UsageError("at least 1 argument is required for attach");
   if (operands.length > 1) {
     throw new UsageError(

@@ -6,7 +6,7 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { cpFlags } from "../commands/cp.ts";
+import type { command } from "../commands/cp.ts";
 import { type ClientConnection, openConnection } from "./connection.ts";
 import { printWarning, reportError } from "./report-error.ts";
 import { commandExecutor, findContainer } from "./run-command.ts";
@@ -17,7 +17,7 @@ type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
  * Copies a file or a folder to or from a container. Loads only the modules that it needs, because a
  * small copy is mostly start-up. A failed copy leaves no file that looks complete.
  */
-export async function run({ values, operands }: Invocation<typeof cpFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   if (operands.length !== 2) throw new UsageError("source and destination are required");
   // Node decodes arguments as UTF-8 and loses other bytes, so the path would then name another
   // file.

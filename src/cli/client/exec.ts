@@ -4,12 +4,16 @@ import { ConfigurationError } from "@sluice/client/internal/config/configuration
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { execPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
-import type { execFlags } from "../commands/exec.ts";
+import type { command as execCommand } from "../commands/exec.ts";
 import { openConnection } from "./connection.ts";
 import { findContainer, runCommandSession } from "./run-command.ts";
 
 /** Runs a command in a container, over WebSocket or SPDY. Returns the command's exit code. */
-export async function run({ values, operands, command }: Invocation<typeof execFlags>): Promise<number> {
+export async function run({
+  values,
+  operands,
+  command,
+}: Invocation<typeof execCommand.flags>): Promise<number> {
   if (operands.length > 1) {
     throw new UsageError(
       "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead",

@@ -1,7 +1,7 @@
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { logsFlags } from "../commands/logs.ts";
+import type { command } from "../commands/logs.ts";
 import { openConnection, parseResource } from "./connection.ts";
 import { type LogRequest, type LogSource, printContainerLog } from "./container-log.ts";
 import { containerOf, PodSource, podsWith, podsWithin, usablePods } from "./find-pods.ts";
@@ -11,7 +11,7 @@ import { reportError } from "./report-error.ts";
 /** kubectl's number of lines if labels select the pods. */
 const TAIL_OF_SELECTED = 10;
 
-type LogsInvocation = Invocation<typeof logsFlags>;
+type LogsInvocation = Invocation<typeof command.flags>;
 type LogsValues = LogsInvocation["values"];
 
 /** Prints logs one after the other, or side by side if they are followed. */

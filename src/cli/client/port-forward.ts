@@ -3,7 +3,7 @@ import { ConnectError } from "@sluice/client/internal/http/upstream/connect-erro
 import { PortForwarder, type PortMapping, parsePortArgument } from "@sluice/client/internal/port-forwarder";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { portForwardFlags } from "../commands/port-forward.ts";
+import type { command } from "../commands/port-forward.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 import { openConnection, parseResource } from "./connection.ts";
 import { PodSource } from "./find-pods.ts";
@@ -11,7 +11,7 @@ import { PodSessions } from "./pod-sessions.ts";
 import { reportError } from "./report-error.ts";
 
 /** Forwards until Ctrl-C. A failed connection, a replaced pod or a restarted gateway does not end it. */
-export async function run({ values, operands }: Invocation<typeof portForwardFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   const [resource, ...ports] = operands;
   if (resource === undefined || ports.length === 0) {
     throw new UsageError("TYPE/NAME and list of ports are required for port-forward");
@@ -32,7 +32,7 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
 }
 
 async function forward(
-  values: Invocation<typeof portForwardFlags>["values"],
+  values: Invocation<typeof command.flags>["values"],
   sessions: PodSessions,
   mappings: () => Promise<readonly PortMapping[]>,
   stopped: Promise<NodeJS.Signals>,

@@ -6,11 +6,11 @@ import {
   type StreamingSession,
 } from "../../session-api/streaming-session.ts";
 import type { ValuesOf } from "../command.ts";
-import type { sessionsFlags } from "../commands/sessions.ts";
+import type { command } from "../commands/sessions.ts";
 import { flag, getShaped, listOf, number, object, optional, type Shape, text } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 
-export type SessionsValues = ValuesOf<typeof sessionsFlags>;
+export type SessionsValues = ValuesOf<typeof command.flags>;
 
 export interface SessionList {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };

@@ -7,7 +7,7 @@ import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { STREAMING_SESSIONS, type StreamingSession } from "../../session-api/streaming-session.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { sessionsFlags } from "../commands/sessions.ts";
+import type { command } from "../commands/sessions.ts";
 import { refuseIgnored } from "../flag-readers.ts";
 import { printYaml } from "../print-text.ts";
 import { object } from "./answer-shape.ts";
@@ -39,7 +39,7 @@ const AGAIN_MS = 1_000;
 const MAX_WATCH_LINE_BYTES = 1024 * 1024;
 
 /** `sluice sessions list|watch|join|end`. */
-export async function run(invocation: Invocation<typeof sessionsFlags>): Promise<number> {
+export async function run(invocation: Invocation<typeof command.flags>): Promise<number> {
   const { values, operands } = invocation;
   const [action, ...given] = operands;
   const names = given.map(sessionName);

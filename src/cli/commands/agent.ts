@@ -5,7 +5,7 @@ import { connectionFlags } from "./connection-flags.ts";
 
 const { "request-timeout": _, ...apiServerFlags } = connectionFlags;
 
-export const agentFlags = {
+const agentFlags = {
   address: { value: "ADDR", help: "the loopback address to listen on", default: "127.0.0.1" },
   port: { value: "PORT", help: "the port to listen on; 0 is any free one", default: "0", parse: listenPort },
   "write-kubeconfig": {

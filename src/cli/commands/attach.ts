@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 import { detachKeys } from "../flag-readers.ts";
 import { commandFlags, podOperand } from "./connection-flags.ts";
 
-export const attachFlags = {
+const attachFlags = {
   ...commandFlags,
   "detach-keys": {
     value: "KEYS",

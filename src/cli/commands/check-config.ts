@@ -1,7 +1,7 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 
-export const checkConfigFlags = {
+const checkConfigFlags = {
   filename: {
     short: "f",
     value: "FILE",

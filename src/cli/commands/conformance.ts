@@ -13,7 +13,7 @@ function idleScale(text: string): number {
   throw new RangeError(`must be between ${MIN_IDLE_SCALE} and 1`);
 }
 
-export const conformanceFlags = {
+const conformanceFlags = {
   pod: {
     value: "NAMESPACE/NAME[/CONTAINER]",
     help: "the pod for all cases; cases are skipped if its container lacks their programs (sh, cat, seq, tar)",

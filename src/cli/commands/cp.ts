@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 import { countFrom } from "../flag-readers.ts";
 import { commandFlags, connectionFlags } from "./connection-flags.ts";
 
-export const cpFlags = {
+const cpFlags = {
   container: commandFlags.container,
   retries: {
     value: "N",

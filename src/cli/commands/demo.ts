@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { listenPort } from "../flag-readers.ts";
 
-export const demoFlags = {
+const demoFlags = {
   dir: {
     value: "DIR",
     help: "folder for the kubeconfig and the gateway's configuration; existing files are never overwritten; default: a temporary folder",

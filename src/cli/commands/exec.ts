@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { commandFlags, podOperand } from "./connection-flags.ts";
 
-export const execFlags = {
+const execFlags = {
   ...commandFlags,
   filename: {
     short: "f",

@@ -4,7 +4,7 @@ import { remotePort } from "../flag-readers.ts";
 
 const group = "The session, for the verdict";
 
-export const explainFlags = {
+const explainFlags = {
   config: {
     value: "FILE",
     help: "the GatewayConfiguration",

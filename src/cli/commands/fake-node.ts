@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { listenPort } from "../flag-readers.ts";
 
-export const fakeNodeFlags = {
+const fakeNodeFlags = {
   name: { value: "NAME", help: "the node's name", isRequired: true },
   address: {
     value: "ADDR",

@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 
 export const ROLES = ["gateway", "bastion", "ingress", "node"] as const;
 
-export const installFlags = {
+const installFlags = {
   "dry-run": { help: "print the manifests, and do nothing else", isRequired: true },
   role: {
     value: ROLES.join("|"),

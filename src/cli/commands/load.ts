@@ -9,7 +9,7 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 const traffic = "The load";
 const report = "The report";
 
-export const loadFlags = {
+const loadFlags = {
   ...targetFlags,
   speaks: {
     value: "NAME",

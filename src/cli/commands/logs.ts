@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 import { countFrom, durationFrom } from "../flag-readers.ts";
 import { connectionFlags, podOperand, podRunningTimeout } from "./connection-flags.ts";
 
-export const logsFlags = {
+const logsFlags = {
   container: { short: "c", value: "NAME", help: "print the log of this container", completes: "container" },
   "all-containers": { help: "print the logs of all containers of the pods, one after the other" },
   "all-pods": { help: "print the logs of all pods that TYPE/NAME selects; sets --prefix" },

@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { connectionFlags, podOperand, podRunningTimeout } from "./connection-flags.ts";
 
-export const portForwardFlags = {
+const portForwardFlags = {
   address: {
     value: "LIST",
     help: "the addresses to listen on, separated by commas; only IP addresses and localhost",

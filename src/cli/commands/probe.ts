@@ -6,7 +6,7 @@ const ofUrl = "Of a probe by URL";
 const ofManifest = "Of a probe in a manifest";
 const ofWatch = "With --watch";
 
-export const probeFlags = {
+const probeFlags = {
   timeout: {
     value: "DURATION",
     help: "the time-out of one run; default: the manifest's, or 1s",

@@ -1,7 +1,7 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 
-export const rbacFlags = {
+const rbacFlags = {
   config: {
     value: "FILE",
     help: "the GatewayConfiguration of the gateway",

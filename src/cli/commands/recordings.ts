@@ -4,7 +4,7 @@ import { defineCommand } from "../command.ts";
 const ACTIONS = ["list", "show", "verify", "export", "delete"] as const;
 const EXPORT = "For export";
 
-export const recordingsFlags = {
+const recordingsFlags = {
   folder: { value: "FOLDER", help: "the folder of the recordings", completes: "folder" },
   key: {
     value: "FILE",

@@ -2,7 +2,7 @@ import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
 import { durationFrom, speedFactor } from "../flag-readers.ts";
 
-export const replayFlags = {
+const replayFlags = {
   folder: {
     value: "FOLDER",
     help: "the folder of the recordings, to name one by its session",

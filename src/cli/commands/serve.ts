@@ -8,7 +8,7 @@ const fieldFlags: FlagTable = Object.fromEntries(
   configurationFlags.map((flag): [string, Flag] => [flag.name, commandFlag(flag)]),
 );
 
-export const serveFlags = {
+const serveFlags = {
   config: {
     value: "FILE",
     help: "the GatewayConfiguration (sluice.dev/v1alpha1)",

@@ -6,7 +6,7 @@ import { connectionFlags } from "./connection-flags.ts";
 const ACTIONS = ["list", "watch", "join", "end"] as const;
 const LIST = "For list";
 
-export const sessionsFlags = {
+const sessionsFlags = {
   "all-namespaces": {
     short: "A",
     help: "sessions of all namespaces; watch, join and end find the session in any of them",

@@ -26,7 +26,7 @@ import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import { parseStreamingUrl } from "../../cri/streaming-url.ts";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError, type ValuesOf } from "../command.ts";
-import { conformanceFlags } from "../commands/conformance.ts";
+import { command } from "../commands/conformance.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 import { openTarget, serverSpecOf, targetSpecOf } from "../load/load-target.ts";
 import { coloured } from "../print-text.ts";
@@ -41,7 +41,7 @@ interface OpenEndpoint {
   readonly close?: () => void;
 }
 
-type Values = Pick<ValuesOf<typeof conformanceFlags>, "pod" | (typeof DIRECT_FLAGS)[number]> & TargetValues;
+type Values = Pick<ValuesOf<typeof command.flags>, "pod" | (typeof DIRECT_FLAGS)[number]> & TargetValues;
 
 /**
  * Opens the endpoint that the flags name. Throws UsageError, ConfigurationError for a kubeconfig,
@@ -49,7 +49,7 @@ type Values = Pick<ValuesOf<typeof conformanceFlags>, "pod" | (typeof DIRECT_FLA
  */
 export async function openEndpoint(values: Values): Promise<OpenEndpoint> {
   if (values.pod === undefined) {
-    throw new UsageError(`--pod ${conformanceFlags.pod.value} is required`, { showsUsage: true });
+    throw new UsageError(`--pod ${command.flags.pod.value} is required`, { showsUsage: true });
   }
   const [namespace = "", name = "", container, ...rest] = values.pod.split("/");
   if (namespace === "" || name === "" || container === "" || rest.length > 0)
@@ -167,7 +167,7 @@ function openConformanceView(total: number): ConformanceView {
  * Tests an endpoint against the requirements of Kubernetes' streams. Exit code 1 if a case of
  * severity "must" failed.
  */
-export async function run({ values }: Invocation<typeof conformanceFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   const cases = casesOf(values.only);
   if (values.list) {
     const [ignored] = (["pod", "json", "junit", "html", "baseline"] as const).filter(
@@ -219,7 +219,7 @@ async function baselineOf(file: string | undefined): Promise<ConformanceReport |
   }
 }
 
-function settingsOf(values: ValuesOf<typeof conformanceFlags>): Partial<LabSettings> {
+function settingsOf(values: ValuesOf<typeof command.flags>): Partial<LabSettings> {
   const quick = values.quick ? quickLabSettings : {};
   const { idleScale = 1, bulkBytes = Number.POSITIVE_INFINITY } = quick;
   return {

@@ -12,7 +12,7 @@ import { formatResults, runSelfCheck } from "@sluice/lab/demo/self-check";
 import { startGateway } from "../../app/app.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { demoFlags } from "../commands/demo.ts";
+import type { command } from "../commands/demo.ts";
 import { requireLoopback } from "../loopback.ts";
 import { coloured, shellWord } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
@@ -21,14 +21,14 @@ import { withTerminationSignal } from "../termination-signal.ts";
  * Starts two fake nodes and the gateway on loopback, shows that every path works, then serves until
  * SIGTERM or Ctrl-C.
  */
-export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   requireLoopback(values.address, "the demo runs commands on this machine");
   return await withTerminationSignal((stopped) => runUntil(stopped, values));
 }
 
 async function runUntil(
   stopped: Promise<NodeJS.Signals>,
-  values: Invocation<typeof demoFlags>["values"],
+  values: Invocation<typeof command.flags>["values"],
 ): Promise<number> {
   // The program that read the first line may be gone, and so may the terminal.
   process.stdout.on("error", () => {});

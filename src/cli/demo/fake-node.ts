@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { runFakeNode } from "@sluice/lab/fake-node/run-fake-node";
 import { type Invocation, UsageError } from "../command.ts";
-import type { fakeNodeFlags } from "../commands/fake-node.ts";
+import type { command } from "../commands/fake-node.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 
 /** Runs one fake node with a self-signed certificate until SIGTERM or Ctrl-C, for compositions and tests. */
-export async function run({ values }: Invocation<typeof fakeNodeFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   const { name, address, port, pod } = values;
   await withTerminationSignal(async (stopped) => {
     const node = await runFakeNode({

@@ -9,7 +9,7 @@ import { type ClusterSnapshot, snapshotCluster } from "../../kubernetes/componen
 import { declaresWebSocket, modeOf } from "../../nodes/node-capability.ts";
 import type { Subresource } from "../../sessions/streaming-request.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { explainFlags } from "../commands/explain.ts";
+import type { command } from "../commands/explain.ts";
 import { givenOf, refuseIgnored } from "../flag-readers.ts";
 import { printText } from "../print-text.ts";
 import { explainAuthorization, explainClients, type Transport } from "./explain-authorization.ts";
@@ -24,7 +24,7 @@ import {
   unknownUser,
 } from "./explain-user.ts";
 
-type Values = Invocation<typeof explainFlags>["values"];
+type Values = Invocation<typeof command.flags>["values"];
 
 /** Flags about a session; they have no meaning for nodes and URLs. */
 const SESSION_FLAGS = [
@@ -50,7 +50,7 @@ const RULE_FLAGS = ["command", "tty", "stdin", "port", "reason"] as const;
  * Prints the verdict for the named or current user, the destination of a request, and the path for
  * each kind of client with the reasons. Exit code 1 if it would be refused.
  */
-export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
   const url = /^https?:\/\//i.test(operands[0] ?? "") && operands.length === 1 ? operands[0] : undefined;
   if (url !== undefined) {

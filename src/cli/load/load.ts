@@ -13,7 +13,7 @@ import { duration, size } from "@sluice/lab/load/summary-text";
 import { HTTP_METRICS, SESSION_METRICS } from "@sluice/lab/load/thresholds";
 import cliProgress from "cli-progress";
 import { type Invocation, UsageError } from "../command.ts";
-import { type LoadValues, command as loadCommand, type loadFlags } from "../commands/load.ts";
+import { type LoadValues, command as loadCommand } from "../commands/load.ts";
 import { countFrom } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 import { checkInstalled, readManifests } from "../setup/install.ts";
@@ -154,7 +154,11 @@ function lineOf(collector: LoadCollector): string {
 }
 
 /** Puts a load on a streaming server, or merges the reports of earlier runs. */
-export async function run({ values, operands, command = [] }: Invocation<typeof loadFlags>): Promise<number> {
+export async function run({
+  values,
+  operands,
+  command = [],
+}: Invocation<typeof loadCommand.flags>): Promise<number> {
   if (values.generator) {
     await serveGenerator(openTarget);
     // An open channel to the parent process would keep this one alive.

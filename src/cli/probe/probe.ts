@@ -18,7 +18,7 @@ import {
   timingOf,
 } from "../../probes/worker/probe-results.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { probeFlags } from "../commands/probe.ts";
+import type { command } from "../commands/probe.ts";
 import { coloured } from "../print-text.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
 import { runtimeCommands } from "./probe-runtime.ts";
@@ -29,7 +29,7 @@ import { ProbeWatch, reportText } from "./probe-watch.ts";
  * Runs a probe like the kubelet and prints the wire facts. Exit code 0 for Success and Warning, 1
  * otherwise.
  */
-export async function run({ values, operands }: Invocation<typeof probeFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"]);
   const asked = await readAsked(operands, values, gates);
   try {
@@ -91,7 +91,7 @@ interface AskedProbe {
   readonly timing: ProbeTiming;
 }
 
-type Values = Invocation<typeof probeFlags>["values"];
+type Values = Invocation<typeof command.flags>["values"];
 
 async function readAsked(
   operands: readonly string[],

@@ -13,10 +13,10 @@ import { headerOf, readRecording } from "../../recording/reading/read-recording.
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readLines } from "../../recording/reading/recording-lines.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { recordingsFlags } from "../commands/recordings.ts";
+import type { command } from "../commands/recordings.ts";
 import { newerFormatOf, warnOfNewerFormat } from "./report-file-error.ts";
 
-type Values = Invocation<typeof recordingsFlags>["values"];
+type Values = Invocation<typeof command.flags>["values"];
 
 /** Writes a recording to standard output in another format. */
 export async function exportRecording(file: string, values: Values): Promise<number> {

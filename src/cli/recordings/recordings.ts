@@ -8,16 +8,16 @@ import { RecordingFileError } from "../../recording/reading/recording-file-error
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
 import { deleteRecording } from "../../recording/storage/delete-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import { recordingsFlags } from "../commands/recordings.ts";
+import { command } from "../commands/recordings.ts";
 import { refuseIgnored } from "../flag-readers.ts";
 import { printYaml } from "../print-text.ts";
 import { exportRecording } from "./export-recording.ts";
 import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
-type Values = Invocation<typeof recordingsFlags>["values"];
+type Values = Invocation<typeof command.flags>["values"];
 
 /** Runs one action on recordings. Exit code 1 if one does not verify. */
-export function run(invocation: Invocation<typeof recordingsFlags>): Promise<number> {
+export function run(invocation: Invocation<typeof command.flags>): Promise<number> {
   return reportingFileErrors("recordings", () => runAction(invocation));
 }
 
@@ -31,7 +31,7 @@ const IGNORED = {
   delete: ["key", "output", ...OF_EXPORT],
 } as const;
 
-async function runAction({ values, operands }: Invocation<typeof recordingsFlags>): Promise<number> {
+async function runAction({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   const [action = "", ...names] = operands;
   if (Object.hasOwn(IGNORED, action)) {
     const given = IGNORED[action as keyof typeof IGNORED].filter((name) => !isDefault(values, name));
@@ -61,7 +61,7 @@ async function runAction({ values, operands }: Invocation<typeof recordingsFlags
 }
 
 function isDefault(values: Values, name: (typeof IGNORED)[keyof typeof IGNORED][number]): boolean {
-  const flag = recordingsFlags[name];
+  const flag = command.flags[name];
   return "default" in flag && values[name] === flag.default;
 }
 

@@ -3,15 +3,15 @@ import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-
 import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { replayFlags } from "../commands/replay.ts";
+import type { command } from "../commands/replay.ts";
 import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. Exit codes: 0, 130 after SIGINT. */
-export function run(invocation: Invocation<typeof replayFlags>): Promise<number> {
+export function run(invocation: Invocation<typeof command.flags>): Promise<number> {
   return reportingFileErrors("replay", () => replay(invocation));
 }
 
-async function replay({ values, operands }: Invocation<typeof replayFlags>): Promise<number> {
+async function replay({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   const [name, ...more] = operands;
   if (name === undefined || more.length > 0) throw new UsageError("name one recording", { showsUsage: true });
   const file = await findRecording(values.folder, name);

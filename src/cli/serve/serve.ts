@@ -17,7 +17,7 @@ import { type Authentication, identifiesCallers } from "../../config/sections/au
 import { listenerPorts, servesApi } from "../../config/sections/listeners.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import type { Invocation } from "../command.ts";
-import type { serveFlags } from "../commands/serve.ts";
+import type { command } from "../commands/serve.ts";
 import { endBySignal, TerminationSignal } from "../termination-signal.ts";
 
 const FAILED = "the program could not be replaced, and serves on";
@@ -65,7 +65,7 @@ const REPLACED_DELAY_MS = 5_000;
  * Runs the gateway until SIGTERM or Ctrl-C; running sessions then get the grace period. SIGHUP
  * rereads the configuration; SIGUSR2 starts the program again in its place.
  */
-export async function run({ values }: Invocation<typeof serveFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   const { config, ...given } = values;
   const flags = Object.fromEntries(
     Object.entries<string | undefined>(given).filter(

@@ -20,7 +20,7 @@ import { rulePathWith } from "../../ingress/path-rewrite.ts";
 import { routeOptionsOf, SERVED_FOREIGN_ANNOTATIONS } from "../../ingress/route-options.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { checkConfigFlags } from "../commands/check-config.ts";
+import type { command } from "../commands/check-config.ts";
 import { coloured } from "../print-text.ts";
 
 /** The classes that this gateway serves. */
@@ -111,7 +111,7 @@ function isForeign(
 const OWN_CLASSES: OwnClasses = { controllerName: DEFAULT_CONTROLLER_NAME, legacyClassName: undefined };
 
 /** Prints every problem of the files with its line, in the API server's words. Exit code 0 or 2. */
-export async function run({ values, operands }: Invocation<typeof checkConfigFlags>): Promise<number> {
+export async function run({ values, operands }: Invocation<typeof command.flags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"] ?? "");
   const files = [...operands, ...values.filename, ...values.config];
   if (files.length === 0) throw new UsageError("-f FILE is required", { showsUsage: true });
@@ -136,7 +136,7 @@ export async function run({ values, operands }: Invocation<typeof checkConfigFla
   return hasProblems ? 2 : 0;
 }
 
-type CheckValues = Pick<Invocation<typeof checkConfigFlags>["values"], "old" | "syntax">;
+type CheckValues = Pick<Invocation<typeof command.flags>["values"], "old" | "syntax">;
 
 /** One thing to check: a configuration, or the manifests of a file or folder. */
 interface Part {

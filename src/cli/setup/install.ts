@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { embeddedText, isSingleBinary, SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import { type Invocation, UsageError } from "../command.ts";
-import type { installFlags } from "../commands/install.ts";
+import type { command } from "../commands/install.ts";
 
 /** A valid namespace. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const IMAGE = /^[\w][\w.:/@-]*$/;
 
 /** Prints deploy/kustomize's manifests for a role, with another namespace and image. */
-export async function run({ values }: Invocation<typeof installFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   const { role } = values;
   if (!values["dry-run"])
     throw new UsageError("--dry-run is required: pipe the manifests that it prints into kubectl apply -f -");

@@ -1,13 +1,13 @@
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { type RequiredRule, requiredRules } from "../../kubernetes/required-rules.ts";
 import { type Invocation, UsageError } from "../command.ts";
-import type { rbacFlags } from "../commands/rbac.ts";
+import type { command } from "../commands/rbac.ts";
 
 /** A name that YAML reads without quotes. */
 const PLAIN_NAME = /^[A-Za-z][\w.:@-]*$/;
 
 /** Prints the role that a configuration's gateway needs, and its binding. */
-export async function run({ values }: Invocation<typeof rbacFlags>): Promise<number> {
+export async function run({ values }: Invocation<typeof command.flags>): Promise<number> {
   const { config, name, user } = values;
   const [namespace = "", account = "", ...more] = values["service-account"].split("/");
   for (const given of [name, ...(user === undefined ? [namespace, account] : [user])]) {

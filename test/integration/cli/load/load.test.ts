@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { Invocation } from "../../../../src/cli/command.ts";
-import { loadFlags } from "../../../../src/cli/commands/load.ts";
+import { command as loadCommand } from "../../../../src/cli/commands/load.ts";
 import { printJob } from "../../../../src/cli/load/load.ts";
 import { planOf } from "../../../../src/cli/load/load-plan.ts";
 import { exitCodeOf } from "../../../../src/cli/load/load-result.ts";
@@ -19,7 +19,7 @@ import { collect } from "../../../support/kubectl.ts";
 describe("the flags of sluice load", () => {
   const plan = (operands: string[], flags: Record<string, string> = {}, command: string[] = []) => {
     const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
-    const invocation = parseFlags({ flags: loadFlags }, [...operands, ...given]);
+    const invocation = parseFlags(loadCommand, [...operands, ...given]);
     if (invocation === "help") throw new Error("help was asked for");
     return planOf(invocation.values, operands, command);
   };
@@ -39,7 +39,7 @@ describe("the flags of sluice load", () => {
   it("have one message in flight on loopback, unless a rate or a number says otherwise", () => {
     const inFlight = (flags: Record<string, string>, isOnLoopback = true) => {
       const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
-      const invocation = parseFlags({ flags: loadFlags }, ["exec", "web", ...given]);
+      const invocation = parseFlags(loadCommand, ["exec", "web", ...given]);
       if (invocation === "help") throw new Error("help was asked for");
       return planOf(invocation.values, ["exec", "web"], [], isOnLoopback).messagesInFlight;
     };
@@ -261,7 +261,7 @@ describe("sluice load against the demo", () => {
     ["+25h", "within a day"],
     ["2026-01-31T12:00:00", "must be a time such as"],
   ])("refuses --start-at %s", (time, message) => {
-    expect(() => parseFlags({ flags: loadFlags }, ["exec", "web", "--start-at", time])).toThrow(message);
+    expect(() => parseFlags(loadCommand, ["exec", "web", "--start-at", time])).toThrow(message);
   });
 
   it("prints a Job whose pods do a part each", async () => {
@@ -338,7 +338,7 @@ describe("sluice load against the demo", () => {
       values,
       operands,
       command = [],
-    } = parseFlags({ flags: loadFlags, takesCommand: true }, args) as Invocation<typeof loadFlags>;
+    } = parseFlags(loadCommand, args) as Invocation<typeof loadCommand.flags>;
     await expect(printJob(values, operands.slice(1), command)).rejects.toThrow(message);
   });
 
