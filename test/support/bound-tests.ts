@@ -40,6 +40,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_INDEXED: "unit/recording/recording-index.test.ts: lists and remembers recordings up to its bound",
   MAX_S3_ANSWER_BYTES: "integration/recording/uploads.test.ts: whose answer does not end",
   MAX_OBJECT_PAGES: "integration/session-api/stored-recordings.test.ts: ends at a bound of pages",
+  MAX_BUCKET_HEADER_BYTES: "integration/session-api/stored-recordings.test.ts: a header of so many bytes",
   MAX_BUCKET_RECORDINGS: "integration/session-api/stored-recordings.test.ts: has so many, the newest",
   MAX_BUCKET_WAIT_MS: "integration/session-api/stored-recordings.test.ts: of a bucket that hangs",
   BUCKET_LIST_MS: "integration/session-api/stored-recordings.test.ts: is used for a while",

@@ -8,7 +8,7 @@ import { recordingFileOf } from "../recorded-facts.ts";
 import { findRecordings } from "./find-recordings.ts";
 import { firstLineOf } from "./recording-lines.ts";
 
-/** A finished recording's facts, from its first and last line. Not verified here. */
+/** A finished recording's facts, from its first and last line; in lists without its command. Not verified here. */
 export interface StoredRecording {
   readonly file: string;
   readonly facts: RecordedFacts;
@@ -66,13 +66,16 @@ export class RecordingIndex {
       return own === undefined ? await this.#copiesOf(session) : [own];
     }
     const files = await findRecordings(this.#folder);
-    const own = files.filter((file) => path.basename(file) === `${session}.cast`);
-    return await this.#all(own);
+    return await this.#each(files.filter((file) => path.basename(file) === `${session}.cast`));
   }
 
   async #copiesOf(session: string): Promise<readonly StoredRecording[]> {
     const listed = Array.from(this.#known.values()).filter(({ facts }) => facts.session === session);
-    const found = await Promise.all(listed.map(({ file }) => readStored(file)));
+    return await this.#each(listed.map(({ file }) => file));
+  }
+
+  async #each(files: readonly string[]): Promise<readonly StoredRecording[]> {
+    const found = await Promise.all(files.map((file) => readStored(file)));
     return found.filter((each) => each !== undefined);
   }
 
@@ -102,10 +105,19 @@ export class RecordingIndex {
       const batch = files.slice(at, at + READ_AT_ONCE);
       const read = await Promise.all(batch.map(async (file) => this.#known.get(file) ?? readStored(file)));
       this.filesRead += batch.length;
-      for (const each of read) if (each !== undefined) found.push(each);
+      for (const each of read) if (each !== undefined) found.push(withoutCommand(each));
     }
     return found;
   }
+}
+
+/**
+ * As lists remember a recording: they show no command, which may have a megabyte. The same object if
+ * it has none.
+ */
+export function withoutCommand(stored: StoredRecording): StoredRecording {
+  const { facts } = stored;
+  return facts.command.length === 0 ? stored : { ...stored, facts: { ...facts, command: [] } };
 }
 
 function byName({ facts: one }: StoredRecording, { facts: other }: StoredRecording): number {

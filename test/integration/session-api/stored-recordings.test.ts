@@ -20,6 +20,10 @@ import { FACTS } from "../../support/recording/recorded-facts.ts";
 import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
 
 const BUCKET_LIST_MS = fixedBound("src/recording/storage/s3/bucket-index.ts", "BUCKET_LIST_MS");
+const MAX_BUCKET_HEADER_BYTES = fixedBound(
+  "src/recording/storage/s3/bucket-index.ts",
+  "MAX_BUCKET_HEADER_BYTES",
+);
 const MAX_BUCKET_RECORDINGS = fixedBound("src/recording/storage/s3/bucket-index.ts", "MAX_BUCKET_RECORDINGS");
 const MAX_BUCKET_WAIT_MS = fixedBound("src/recording/storage/s3/bucket-index.ts", "MAX_BUCKET_WAIT_MS");
 const MAX_OBJECT_PAGES = fixedBound("src/recording/storage/s3/list-objects.ts", "MAX_OBJECT_PAGES");
@@ -154,6 +158,29 @@ describe("recordings that only the store has", () => {
     expect(digest(read)).toBe(digest(whole));
     const parts = store.requests.filter((each) => / bytes=\d{7,}-/.test(each));
     expect(parts.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it("may have a command as long as a request may be, which only the answer about one has", async () => {
+    const command = ["sh", "-c", `: ${'"'.repeat(1_000_000)}`];
+    for (const session of ["longest", "newer"]) keep(session, { command });
+    const own = index();
+    const { recordings, problem } = await own.list();
+    expect(problem).toBeUndefined();
+    // A list shows no command, so that fifty thousand recordings need little memory.
+    expect(recordings.map(({ facts }) => [facts.session, facts.command.join("").length])).toEqual([
+      ["longest", 0],
+      ["newer", 0],
+    ]);
+    expect(await own.find("longest")).toMatchObject([{ facts: { command } }]);
+    const read = JSON.parse(await bodyOf(await ask(api(), { name: "longest" })));
+    expect(read.spec.command).toEqual(command);
+  });
+
+  it("have a header of so many bytes at most", async () => {
+    keep("a");
+    keep("longer", { command: ["x".repeat(MAX_BUCKET_HEADER_BYTES)] });
+    expect(await namesIn(index())).toEqual({ names: ["a"], problem: undefined });
+    expect(MAX_BUCKET_HEADER_BYTES).toBe(8 * 1024 * 1024);
   });
 
   it("are found by their names alone, whatever the list of the bucket answers", async () => {

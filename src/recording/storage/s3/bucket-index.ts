@@ -3,7 +3,7 @@ import { dayOfSession } from "../../../sessions/session-id.ts";
 import { parseHeader } from "../../format/asciicast.ts";
 import { parseHeadLine } from "../../format/signed-head.ts";
 import { RecordingFileError } from "../../reading/recording-file-error.ts";
-import type { StoredRecording } from "../../reading/recording-index.ts";
+import { type StoredRecording, withoutCommand } from "../../reading/recording-index.ts";
 import { recordingFileOf } from "../../recorded-facts.ts";
 import { listObjects, type StoredObject } from "./list-objects.ts";
 import { S3Error, uploadProblemOf } from "./s3-answer.ts";
@@ -18,8 +18,10 @@ const MAX_BUCKET_RECORDINGS = 50_000;
 const READ_AT_ONCE = 8;
 /** Bytes of the first read, which covers a short recording completely. */
 const FIRST_BYTES = 64 * 1024;
-/** Bytes that may precede the header's end; with a longer header an object is not a recording. */
-const MAX_HEADER_BYTES = 256 * 1024;
+/** A recording's first line, which has a command of up to 1 MiB twice, escaped. Past it an object is not listed. */
+const MAX_BUCKET_HEADER_BYTES = 8 * 1024 * 1024;
+/** Bytes of each further read of a longer header. */
+const NEXT_BYTES = 1024 * 1024;
 const HEAD_BYTES = 8 * 1024;
 
 /** The recordings that were found in a bucket. `problem`: why some may be missing. */
@@ -84,8 +86,9 @@ export class BucketIndex {
       const problem = isListed ? this.#problem : "it does not answer";
       if (objects.length === 0 && problem !== undefined) throw new Error(problem);
     }
-    const found = await this.#answered(Promise.all(objects.map((object) => this.#read(object))));
-    return found.filter((each): each is StoredRecording => each !== undefined && each !== "other");
+    // Lists remember no commands, so the objects are read again.
+    const found = await this.#answered(Promise.all(objects.map((object) => this.#present(object))));
+    return found.filter((each) => each !== undefined);
   }
 
   /** Reads this many bytes from `start` on. Rejects with S3Error or RecordingFileError. */
@@ -172,19 +175,23 @@ export class BucketIndex {
     this.#sorted = undefined;
   }
 
-  /** Undefined if the object was deleted. Rejects with S3Error or RecordingFileError. */
-  async #read(object: StoredObject): Promise<Known | undefined> {
-    const known = this.#known.get(object.key);
-    if (known !== undefined) return known;
+  /** Remembers the object, unless it was deleted. Rejects with S3Error or RecordingFileError. */
+  async #read(object: StoredObject): Promise<void> {
     try {
-      const read = (await this.#stored(object)) ?? "other";
-      this.#known.set(object.key, read);
-      if (read !== "other") this.#sorted = undefined;
-      return read;
+      const read = await this.#stored(object);
+      this.#known.set(object.key, read === undefined ? "other" : withoutCommand(read));
+      if (read !== undefined) this.#sorted = undefined;
     } catch (error) {
-      if (error instanceof S3Error && error.status === 404) return undefined;
-      throw error;
+      if (!isDeleted(error)) throw error;
     }
+  }
+
+  /** Undefined also if the object was deleted. Rejects with S3Error or RecordingFileError. */
+  async #present(object: StoredObject): Promise<StoredRecording | undefined> {
+    return await this.#stored(object).catch((error: unknown) => {
+      if (isDeleted(error)) return undefined;
+      throw error;
+    });
   }
 
   /** Does not remember what it reads: a list forgets only what it does not list. */
@@ -213,17 +220,23 @@ export class BucketIndex {
 
   async #stored({ key, session, bytes }: StoredObject): Promise<StoredRecording | undefined> {
     if (bytes === 0) return undefined;
-    let first = await this.#part(key, 0, Math.min(bytes, FIRST_BYTES));
-    if (!first.includes("\n") && bytes > FIRST_BYTES)
-      first = await this.#part(key, 0, Math.min(bytes, MAX_HEADER_BYTES));
+    const first = await this.#start(key, bytes);
     const last =
       bytes <= first.byteLength ? first : await this.#part(key, Math.max(0, bytes - HEAD_BYTES), HEAD_BYTES);
-    const text = first.toString("utf8");
-    const facts = parseHeader(text.slice(0, text.indexOf("\n")))?.sluice;
+    const facts = parseHeader(first.toString("utf8", 0, Math.max(0, first.indexOf("\n"))))?.sluice;
     const head = parseHeadLine(last.toString("utf8").trimEnd().split("\n").at(-1) ?? "");
     if (facts?.session !== session || head === undefined) return undefined;
     const endedMs = Date.parse(head.endedAt);
     return Number.isNaN(endedMs) ? undefined : { file: key, facts, head, bytes, endedMs };
+  }
+
+  /** Bytes from the object's start, which include its first line unless that is longer than the bound. */
+  async #start(key: string, bytes: number): Promise<Buffer> {
+    const parts = [await this.#part(key, 0, Math.min(bytes, FIRST_BYTES))];
+    const end = Math.min(bytes, MAX_BUCKET_HEADER_BYTES);
+    for (let at = FIRST_BYTES; at < end && parts.at(-1)?.includes("\n") === false; at += NEXT_BYTES)
+      parts.push(await this.#part(key, at, Math.min(NEXT_BYTES, end - at)));
+    return Buffer.concat(parts);
   }
 
   async #part(key: string, start: number, bytes: number): Promise<Buffer> {
@@ -239,6 +252,10 @@ export class BucketIndex {
     this.#store ??= S3Store.open(this.#settings, this.#stopping.signal, READ_AT_ONCE);
     return this.#store;
   }
+}
+
+function isDeleted(error: unknown): boolean {
+  return error instanceof S3Error && error.status === 404;
 }
 
 /** The problem as users may see it, without names of the gateway's files. */
