@@ -44,6 +44,8 @@ export async function joinSession(
     process.stderr.write(
       `You are typing into session ${name}. Press ${namesOf(detachKeys)} to leave it.\r\n`,
     );
+  // The session's screen is drawn over that line at once; the title stays.
+  if (process.stdout.isTTY) process.stdout.write(titled(name, detachKeys));
   let end: JoinEnd;
   try {
     await new WebSocketExecutor(connection.target, () => path).stream(streams);
@@ -58,7 +60,7 @@ export async function joinSession(
     process.off("SIGINT", onInterrupt);
     restore();
     // Terminal modes that the session has set stay with its owner. What follows is not on its screen.
-    if (process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
+    if (process.stdout.isTTY) process.stdout.write(`${RESTORE_TITLE}${TERMINAL_RESET}\n`);
     process.stdin.destroy();
   }
   process.stderr.write(`${end.text}\n`);
@@ -79,6 +81,14 @@ function endOf(name: string, { details, message = "" }: NonNullable<SessionError
 function over(name: string, message = ""): JoinEnd {
   return { exitCode: 0, text: `session ${name} is over${message === "" ? "" : `: ${message}`}` };
 }
+
+/** Saves the terminal's title, if the terminal can, and sets another: xterm's sequences. */
+function titled(name: string, detachKeys: Buffer): string {
+  const leave = detachKeys.byteLength > 0 ? `, ${namesOf(detachKeys)} leaves it` : "";
+  return `\u001b[22;2t\u001b]2;session ${name}${leave}\u0007`;
+}
+
+const RESTORE_TITLE = "\u001b[23;2t";
 
 /** As the flag has them: `ctrl-p,ctrl-q`. */
 function namesOf(keys: Buffer): string {

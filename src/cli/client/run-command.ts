@@ -23,6 +23,9 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** How long the last frames may take to be sent after the session ends. */
 const FLUSH_MS = 50;
 const NOT_A_TERMINAL = "Unable to use a TTY - input is not a terminal or the right kind of file\n";
+/** kubectl's, with a terminal and without. */
+const ATTACH_NOTICE =
+  "All commands and output from this session will be recorded in container logs, including credentials and sensitive information passed through the command prompt.\nIf you don't see a command prompt, try pressing enter.\n";
 
 interface CommandSession {
   readonly path: CommandPath;
@@ -64,9 +67,7 @@ export async function runCommandSession(
   const usesTerminal = session.tty && session.stdin;
   const tty = usesTerminal && process.stdin instanceof ReadStream && process.stdin.isTTY;
   if (usesTerminal && !tty && !session.isQuiet) process.stderr.write(NOT_A_TERMINAL);
-  if (session.isAttach && tty && !session.isQuiet) {
-    process.stderr.write("If you don't see a command prompt, try pressing enter.\n");
-  }
+  if (session.isAttach && !session.isQuiet) process.stderr.write(ATTACH_NOTICE);
   writeWithoutWaiting(process.stdout, process.stderr);
   const ended = new AbortController();
   const restore = tty ? enterRawMode(process.stdin as ReadStream, "a terminal") : () => {};

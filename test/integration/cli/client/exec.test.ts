@@ -195,9 +195,16 @@ describe("with a terminal", () => {
 });
 
 describe("sluice attach", () => {
-  it("joins the main process", async () => {
-    const child = sluice.start(["attach", "-i", "web"]);
+  it.each([
+    [["attach", "-i", "web"], KUBECTL_NOTICE],
+    [["attach", "-i", "-q", "web"], ""],
+  ])("joins the main process: %j", async (args, notice) => {
+    const child = sluice.start(args);
     let output = "";
+    let errors = "";
+    child.stderr.on("data", (chunk) => {
+      errors += chunk;
+    });
     child.stdout.on("data", (chunk) => {
       output += chunk;
     });
@@ -205,5 +212,13 @@ describe("sluice attach", () => {
     await eventually("the main process repeats it", () => output.includes("a line"));
     child.kill("SIGTERM");
     await once(child, "close");
+    expect(errors).toBe(notice);
   });
 });
+
+/** What kubectl 1.37 prints. */
+const KUBECTL_NOTICE = [
+  "All commands and output from this session will be recorded in container logs, including credentials and sensitive information passed through the command prompt.",
+  "If you don't see a command prompt, try pressing enter.",
+  "",
+].join("\n");

@@ -189,6 +189,8 @@ describe("sluice sessions, at a gateway", () => {
     });
     const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
     await eventually("it has joined", () => screen.includes("Press ctrl-p,ctrl-q to leave it."));
+    const title = `\u001b[22;2t\u001b]2;session ${id}, ctrl-p,ctrl-q leaves it\u0007`;
+    await eventually("the title says it, too", () => screen.includes(title));
     const joiners = async () => (await gateway.readMetrics()).get("sluice_session_joiners");
     await eventually("it is counted", async () => (await joiners()) === 1);
     terminal.write("a\u0003b");
@@ -197,6 +199,7 @@ describe("sluice sessions, at a gateway", () => {
     terminal.write("\u0010\u0011");
     expect(await exited).toBe(0);
     expect(screen).toMatch(new RegExp(`\\r\\nleft session ${id}\\r\\n$`));
+    expect(screen, "the terminal has its own title again").toContain("\u001b[23;2t");
     client.send(0, "goes on\n");
     await eventually("the session goes on", () => owner().includes("goes on\n"));
     await eventually("nobody is joined", async () => (await joiners()) === 0);
