@@ -69,7 +69,7 @@ export class UnjudgedFields {
     return [...this.#fields].map(([kind, fields]) => {
       const shown = [...fields].slice(0, MAX_SHOWN_FIELDS);
       const rest = fields.size > shown.length ? ` and ${fields.size - shown.length} more` : "";
-      return `not judged, but for names and types: ${kind} ${shown.join(", ")}${rest}`;
+      return `${kind}: checked only for names and types: ${shown.join(", ")}${rest}`;
     });
   }
 }

@@ -71,7 +71,10 @@ export function answerGroupPath(path: string, accept: string): ApiAnswer | undef
   });
 }
 
-/** All groups but core with their versions, the preferred one first. */
+/**
+ * All groups but core with their versions, the preferred one first. By name, which is
+ * kube-apiserver's order of these groups.
+ */
 function servedGroups(): ReadonlyMap<string, readonly string[]> {
   const versionsOf = new Map<string, string[]>();
   for (const { group, version } of [...reviewResources, ...resources]) {
@@ -80,7 +83,7 @@ function servedGroups(): ReadonlyMap<string, readonly string[]> {
     if (!versions.includes(version)) versions.push(version);
     versionsOf.set(group, versions);
   }
-  return versionsOf;
+  return new Map([...versionsOf].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function aggregatedEntry({ group, version, name, kind }: ReviewResource): unknown {

@@ -31,7 +31,7 @@ const checkConfigFlags = {
 export const command = defineCommand({
   usage: ["FILE... [flags]", "-f FILE... [flags]"],
   description:
-    "Validates a configuration or manifests, and prints every problem with its line, in the API server's words. It checks a configuration together with its manifests and named files. It checks names and types of all fields, and the API's rules for the fields that Sluice reads; fields without rules are listed as not judged.",
+    "Validates a configuration or manifests, and prints every problem with its line, in the API server's words. It checks a configuration together with its manifests and named files. It checks names and types of all fields, and the API's rules for the fields that Sluice reads; other fields are listed.",
   operands: [{ name: "FILE", help: "the same as -f FILE", completes: "file" }],
   flags: checkConfigFlags,
   examples: [

@@ -50,22 +50,6 @@ describe("discovery", () => {
       kind: "APIGroupDiscoveryList",
       items: [
         {
-          metadata: { name: "authentication.k8s.io" },
-          versions: [{ version: "v1" }, { version: "v1beta1" }],
-        },
-        {
-          metadata: { name: "authorization.k8s.io" },
-          versions: [
-            {
-              version: "v1",
-              resources: [
-                { resource: "selfsubjectaccessreviews", scope: "Cluster", verbs: ["create"] },
-                { resource: "selfsubjectrulesreviews" },
-              ],
-            },
-          ],
-        },
-        {
           metadata: { name: "apps" },
           versions: [
             {
@@ -77,6 +61,22 @@ describe("discovery", () => {
                   shortNames: ["deploy"],
                   responseKind: { group: "apps", version: "v1", kind: "Deployment" },
                 },
+              ],
+            },
+          ],
+        },
+        {
+          metadata: { name: "authentication.k8s.io" },
+          versions: [{ version: "v1" }, { version: "v1beta1" }],
+        },
+        {
+          metadata: { name: "authorization.k8s.io" },
+          versions: [
+            {
+              version: "v1",
+              resources: [
+                { resource: "selfsubjectaccessreviews", scope: "Cluster", verbs: ["create"] },
+                { resource: "selfsubjectrulesreviews" },
               ],
             },
           ],
@@ -108,7 +108,7 @@ describe("discovery", () => {
     expect(ask("/apis").json).toMatchObject({
       kind: "APIGroupList",
       apiVersion: "v1",
-      groups: [{ name: "authentication.k8s.io" }, group, { name: "apps" }, { name: "networking.k8s.io" }],
+      groups: [{ name: "apps" }, { name: "authentication.k8s.io" }, group, { name: "networking.k8s.io" }],
     });
     expect(ask("/apis/authorization.k8s.io").json).toEqual({ kind: "APIGroup", apiVersion: "v1", ...group });
     expect(ask("/apis/authorization.k8s.io/v1").json).toMatchObject({

@@ -386,7 +386,7 @@ spec: { backend: { serviceName: web, servicePort: 80 } }
     );
     expect([await runCommand("check-config", ["-f", pod]), err]).toEqual([
       0,
-      "not judged, but for names and types: Pod metadata.ownerReferences, spec.volumes, spec.containers[].resources, spec.containers[].env\n",
+      "Pod: checked only for names and types: metadata.ownerReferences, spec.volumes, spec.containers[].resources, spec.containers[].env\n",
     ]);
   });
 
@@ -402,7 +402,7 @@ spec: { backend: { serviceName: web, servicePort: 80 } }
     const pod = podWithProbe("httpGet: { port: 80 }");
     const two = `${pod}      args: [serve]\n  volumes: [{ name: a, emptyDir: {} }]\n---\n${pod.replace("web", "b")}      args: [b]\n`;
     expect(await runCommand("check-config", ["-f", file("two.yaml", two)])).toBe(0);
-    expect(err).toBe("not judged, but for names and types: Pod spec.containers[].args, spec.volumes\n");
+    expect(err).toBe("Pod: checked only for names and types: spec.containers[].args, spec.volumes\n");
   });
 
   it("takes the namespace of a cluster-scoped object away, as the API server does", async () => {
