@@ -1,7 +1,7 @@
 import net from "node:net";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isIPv4, isIPv6 } from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { isIPv4, isIPv6 } from "../../../support/protocols/proxy-protocol/text-addresses.ts";
 
 const texts = fc.oneof(
   fc.ipV4(),

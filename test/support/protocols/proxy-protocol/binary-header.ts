@@ -1,5 +1,3 @@
-import { crc32c } from "../../../../protocols/proxy-protocol/decode-header.ts";
-
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 
 /** A version 2 header with these bytes after its length. */
@@ -25,4 +23,14 @@ export function withChecksum(
   const header = binaryHeader(versionAndCommand, familyAndTransport, [...content, ...tlv(3, [0, 0, 0, 0])]);
   header.writeUInt32BE(crc32c(header), header.length - 4);
   return header;
+}
+
+/** CRC-32C, bit by bit: independent of the decoder's table. */
+export function crc32c(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
+  }
+  return (crc ^ 0xffffffff) >>> 0;
 }

@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parsePort } from "../../../../protocols/portforward/stream-headers.ts";
+import { parsePortsQuery } from "../../../../protocols/portforward/index.ts";
 
-describe("parsePort", () => {
+describe("a port", () => {
   it("reads every port", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 0xffff }), (port) => {
-        expect(parsePort(`${port}`)).toEqual({ ok: true, port });
-        expect(parsePort(`00${port}`)).toEqual({ ok: true, port });
+        expect(parsePortsQuery([`${port},00${port}`])).toEqual({ ok: true, ports: [port, port] });
       }),
     );
   });
@@ -23,13 +22,14 @@ describe("parsePort", () => {
     ["9".repeat(400), "value out of range"],
   ])("refuses %j in the words of Go, and quotes the list that it is from", (text, problem) => {
     const cause = `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${problem}`;
-    expect(parsePort(text, "list")).toEqual({
+    const list = `80,${text}`;
+    expect(parsePortsQuery([list])).toEqual({
       ok: false,
-      reason: `unable to parse "list" as a port: ${cause}`,
+      reason: `unable to parse ${JSON.stringify(list)} as a port: ${cause}`,
     });
   });
 
   it("refuses 0", () => {
-    expect(parsePort("00")).toEqual({ ok: false, reason: 'port "00" must be > 0' });
+    expect(parsePortsQuery(["00"])).toEqual({ ok: false, reason: 'port "00" must be > 0' });
   });
 });

@@ -8,7 +8,7 @@ import {
   parsePortsQuery,
   parseStreamHeaders,
   streamHeaders,
-} from "../../../../protocols/portforward/stream-headers.ts";
+} from "../../../../protocols/portforward/index.ts";
 
 describe("parseStreamHeaders", () => {
   const good = { streamtype: "data", port: "80", requestid: "4" };

@@ -4,7 +4,7 @@ import {
   PORT_FORWARD_PROTOCOL,
   tunnelOffers,
   tunnelSubprotocolOf,
-} from "../../../../protocols/portforward/stream-headers.ts";
+} from "../../../../protocols/portforward/index.ts";
 
 describe("tunnelOffers", () => {
   it("finds the shipped name and the KEP's, and nothing else", () => {

@@ -1,19 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import {
-  beginsProxyHeader,
-  crc32c,
-  decodeBinaryHeader,
-  decodeProxyHeader,
-} from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { beginsProxyHeader, decodeProxyHeader } from "../../../../protocols/proxy-protocol/index.ts";
 import { fixedBound } from "../../../support/fixed-bound.ts";
-import { binaryHeader, tlv, withChecksum } from "../../../support/protocols/proxy-protocol/binary-header.ts";
+import {
+  binaryHeader,
+  crc32c,
+  tlv,
+  withChecksum,
+} from "../../../support/protocols/proxy-protocol/binary-header.ts";
 
-const MAX_PROXY_HEADER_BYTES = fixedBound(
-  "protocols/proxy-protocol/decode-header.ts",
-  "MAX_PROXY_HEADER_BYTES",
-);
+const MAX_PROXY_HEADER_BYTES = fixedBound("protocols/proxy-protocol/index.ts", "MAX_PROXY_HEADER_BYTES");
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");
 const INET = [203, 0, 113, 9, 198, 51, 100, 1, 0xdc, 0x04, 0x01, 0xbb];
@@ -82,10 +79,10 @@ it("of any bytes a header is whole, not yet, or refused, and more bytes do not c
   );
 });
 
-const decoded = (bytes: Uint8Array) => decodeBinaryHeader(bytes);
+const decoded = (bytes: Uint8Array) => decodeProxyHeader(bytes);
 const codeOf = (bytes: Uint8Array): string | undefined => {
   try {
-    decodeBinaryHeader(bytes);
+    decodeProxyHeader(bytes);
     return undefined;
   } catch (error) {
     expect(error).toBeInstanceOf(ProtocolError);

@@ -1,15 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { decodeTextHeader, isIPv4, isIPv6 } from "../../../../protocols/proxy-protocol/decode-header.ts";
+import { decodeProxyHeader } from "../../../../protocols/proxy-protocol/index.ts";
 import { fixedBound } from "../../../support/fixed-bound.ts";
+import { isIPv4, isIPv6 } from "../../../support/protocols/proxy-protocol/text-addresses.ts";
 
-const MAX_PROXY_LINE_BYTES = fixedBound("protocols/proxy-protocol/decode-header.ts", "MAX_PROXY_LINE_BYTES");
+const MAX_PROXY_LINE_BYTES = fixedBound("protocols/proxy-protocol/index.ts", "MAX_PROXY_LINE_BYTES");
 
 const text = (line: string): Uint8Array => Buffer.from(line, "latin1");
-const decoded = (bytes: Uint8Array) => decodeTextHeader(bytes);
+const decoded = (bytes: Uint8Array) => decodeProxyHeader(bytes);
 const codeOf = (bytes: Uint8Array): string | undefined => {
   try {
-    decodeTextHeader(bytes);
+    decodeProxyHeader(bytes);
     return undefined;
   } catch (error) {
     expect(error).toBeInstanceOf(ProtocolError);
