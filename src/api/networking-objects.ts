@@ -32,13 +32,12 @@ export interface ServicePort extends Extensible {
   readonly nodePort?: number;
 }
 
-export const DISCOVERY_API_VERSION = "discovery.k8s.io/v1";
 /** The label that names an EndpointSlice's Service. */
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 
 /** Some of a Service's addresses. */
 export interface EndpointSlice extends Extensible {
-  readonly apiVersion: typeof DISCOVERY_API_VERSION;
+  readonly apiVersion: "discovery.k8s.io/v1";
   readonly kind: "EndpointSlice";
   readonly metadata: ObjectMeta;
   /** `IPv4`, `IPv6` or `FQDN`. */
@@ -82,10 +81,8 @@ export interface Secret extends Extensible {
   readonly immutable?: boolean;
 }
 
-export const COORDINATION_API_VERSION = "coordination.k8s.io/v1";
-
 export interface Lease extends Extensible {
-  readonly apiVersion: typeof COORDINATION_API_VERSION;
+  readonly apiVersion: "coordination.k8s.io/v1";
   readonly kind: "Lease";
   readonly metadata: ObjectMeta;
   readonly spec?: LeaseSpec;

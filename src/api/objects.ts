@@ -25,15 +25,11 @@ export interface PodSpec extends Extensible {
   readonly nodeName?: string;
   readonly restartPolicy?: string;
   /** Conditions, besides the containers, that make the pod ready. */
-  readonly readinessGates?: readonly ReadinessGate[];
+  readonly readinessGates?: readonly ({ readonly conditionType?: string } & Extensible)[];
   /** The pod fails this many seconds after its start. */
   readonly activeDeadlineSeconds?: number;
   /** Seconds between SIGTERM and SIGKILL [30]. */
   readonly terminationGracePeriodSeconds?: number;
-}
-
-export interface ReadinessGate extends Extensible {
-  readonly conditionType?: string;
 }
 
 export interface Container extends Extensible {

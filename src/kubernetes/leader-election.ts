@@ -1,4 +1,4 @@
-import { COORDINATION_API_VERSION, type Lease, type LeaseSpec } from "../api/networking-objects.ts";
+import type { Lease, LeaseSpec } from "../api/networking-objects.ts";
 import { leaseShape } from "../api/validation/networking-shapes.ts";
 import { isShaped } from "../api/validation/shape.ts";
 import { withoutNulls } from "../api/validation/without-nulls.ts";
@@ -169,7 +169,7 @@ export class LeaderElection {
 
   #create(spec: LeaseSpec): Promise<unknown> {
     const { namespace, name } = this.#options;
-    const json = { apiVersion: COORDINATION_API_VERSION, kind: "Lease", metadata: { name, namespace }, spec };
+    const json = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, namespace }, spec };
     const body = { contentType: "application/json", json };
     return this.#ask({ method: "POST", path: collectionPath("Lease", namespace), body });
   }

@@ -3,8 +3,11 @@ import { REQUEST_ERRORS, ROUTE_ERRORS } from "../../src/api/wire-errors/request-
 import { SESSION_API_ERRORS } from "../../src/api/wire-errors/session-api-errors.ts";
 import { SESSION_ERRORS } from "../../src/api/wire-errors/session-errors.ts";
 import { KUBELET_ERRORS, UPSTREAM_ERRORS } from "../../src/api/wire-errors/upstream-errors.ts";
-import { WIRE_PLACES, type WireError } from "../../src/api/wire-errors/wire-error.ts";
+import type { WireError } from "../../src/api/wire-errors/wire-error.ts";
 import { wrappedPage } from "./wrapped-page.ts";
+
+/** The places where an answer can appear, in the order of the columns of docs/errors.md. */
+const PLACES = ["streaming", "forwarding", "ingress", "kubelet"] as const;
 
 const TITLES = {
   streaming: "streaming",
@@ -32,7 +35,7 @@ const FACTS = new Proxy(
 export function everyWireError(): { key: string; place: string; answer: StatusError }[] {
   return SECTIONS.flatMap(([, rows]) =>
     Object.entries(rows).flatMap(([key, row]) =>
-      WIRE_PLACES.flatMap((place) => {
+      PLACES.flatMap((place) => {
         const make = row[place];
         return make === undefined ? [] : [{ key, place, answer: make(FACTS) }];
       }),
@@ -79,7 +82,7 @@ ${lines.join("\n")}
 
 /** The answers of a row. Streaming comes first, and is named only beside other places. */
 function answersOf(row: WireError): string {
-  const made = WIRE_PLACES.flatMap((place) => {
+  const made = PLACES.flatMap((place) => {
     const make = row[place];
     return make === undefined ? [] : [{ place, text: answer(make) }];
   });

@@ -7,7 +7,7 @@ const YEAR = 365 * DAY;
  * Formats an age as kubectl does: two units while the smaller one matters, then one
  * (k8s.io/apimachinery duration.HumanDuration).
  */
-export function humanDuration(seconds: number): string {
+function humanDuration(seconds: number): string {
   const whole = Math.trunc(seconds);
   // Allows one second of clock difference between machines.
   if (whole < -1) return "<invalid>";

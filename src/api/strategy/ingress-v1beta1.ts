@@ -5,7 +5,7 @@ import {
   type IngressRule,
   NETWORKING_API_VERSION,
 } from "../networking-objects.ts";
-import { ingressClassShape, ingressV1beta1Shape } from "../validation/networking-shapes.ts";
+import { ingressV1beta1Shape } from "../validation/networking-shapes.ts";
 import type { VersionConversion } from "./strategy.ts";
 
 export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
@@ -14,12 +14,6 @@ export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
 export const ingressV1beta1: VersionConversion = {
   shape: ingressV1beta1Shape,
   toHeld: (object) => toHeldIngress(object as unknown as Ingress),
-};
-
-/** Both versions have the same fields. */
-export const ingressClassV1beta1: VersionConversion = {
-  shape: ingressClassShape,
-  toHeld: (object) => ({ ...object, apiVersion: NETWORKING_API_VERSION }),
 };
 
 interface V1beta1Backend extends Extensible {

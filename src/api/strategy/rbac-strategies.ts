@@ -16,7 +16,7 @@ import { metadataShape } from "../validation/object-shapes.ts";
 import { listOf, named, struct, text, textMap, texts } from "../validation/shape.ts";
 import { selectorErrors } from "../validation/validate-label-selector.ts";
 import { validateMetadata } from "../validation/validate-metadata.ts";
-import { plainStrategy } from "./strategy.ts";
+import { plainStrategy, type Strategy } from "./strategy.ts";
 
 const nameProblems = pathSegmentProblems;
 
@@ -70,7 +70,7 @@ const roleBindingShape = struct("RoleBinding", binding, ["roleRef"]);
 
 const clusterRoleBindingShape = struct("ClusterRoleBinding", binding, ["roleRef"]);
 
-export const roleStrategy = plainStrategy<Role>({
+const roleStrategy = plainStrategy<Role>({
   kind: "Role",
   apiVersion: RBAC_API_VERSION,
   resource: "roles",
@@ -79,7 +79,7 @@ export const roleStrategy = plainStrategy<Role>({
   validate: validateRole,
 });
 
-export const clusterRoleStrategy = plainStrategy<ClusterRole>({
+const clusterRoleStrategy = plainStrategy<ClusterRole>({
   kind: "ClusterRole",
   apiVersion: RBAC_API_VERSION,
   resource: "clusterroles",
@@ -88,7 +88,7 @@ export const clusterRoleStrategy = plainStrategy<ClusterRole>({
   validate: validateClusterRole,
 });
 
-export const roleBindingStrategy = plainStrategy<RoleBinding>({
+const roleBindingStrategy = plainStrategy<RoleBinding>({
   kind: "RoleBinding",
   apiVersion: RBAC_API_VERSION,
   resource: "rolebindings",
@@ -97,7 +97,7 @@ export const roleBindingStrategy = plainStrategy<RoleBinding>({
   validate: validateRoleBinding,
 });
 
-export const clusterRoleBindingStrategy = plainStrategy<ClusterRoleBinding>({
+const clusterRoleBindingStrategy = plainStrategy<ClusterRoleBinding>({
   kind: "ClusterRoleBinding",
   apiVersion: RBAC_API_VERSION,
   resource: "clusterrolebindings",
@@ -105,6 +105,13 @@ export const clusterRoleBindingStrategy = plainStrategy<ClusterRoleBinding>({
   shape: clusterRoleBindingShape,
   validate: validateClusterRoleBinding,
 });
+
+export const rbacStrategies: readonly Strategy[] = [
+  roleStrategy,
+  clusterRoleStrategy,
+  roleBindingStrategy,
+  clusterRoleBindingStrategy,
+];
 
 /**
  * Checks and messages of the API server's pkg/apis/rbac/validation. Defaults have set an absent

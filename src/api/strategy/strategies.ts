@@ -1,42 +1,22 @@
 import type { FieldPath } from "@sluice/client/internal/config/yaml-field-places";
 import { duplicate, type FieldError, invalidValue, required } from "../field-errors.ts";
-import {
-  COORDINATION_API_VERSION,
-  DISCOVERY_API_VERSION,
-  type EndpointSlice,
-  type IngressClass,
-  type Lease,
-  NETWORKING_API_VERSION,
-  type Secret,
-  type Service,
-} from "../networking-objects.ts";
+import { type IngressClass, NETWORKING_API_VERSION } from "../networking-objects.ts";
 import type { Namespace, Node, NodeAddress } from "../objects.ts";
 import { labelProblems, subdomainProblems } from "../validation/name-rules.ts";
-import {
-  endpointSliceShape,
-  ingressClassShape,
-  leaseShape,
-  secretShape,
-  serviceShape,
-} from "../validation/networking-shapes.ts";
-import { namespaceShape, nodeShape } from "../validation/object-shapes.ts";
+import { metadataShape, nodeShape } from "../validation/object-shapes.ts";
+import { named, struct, text } from "../validation/shape.ts";
 import { validateIngressClass } from "../validation/validate-ingress-backend.ts";
 import {
   FIELD_IS_IMMUTABLE,
   validateMetadata,
   validateMetadataUpdate,
 } from "../validation/validate-metadata.ts";
-import { secretWarnings, validateLease, validateSecret } from "../validation/validate-secret.ts";
-import { validateEndpointSlice, validateService } from "../validation/validate-service.ts";
 import { ingressStrategy } from "./ingress-strategy.ts";
-import { ingressClassV1beta1, NETWORKING_V1BETA1 } from "./ingress-v1beta1.ts";
+import { NETWORKING_V1BETA1 } from "./ingress-v1beta1.ts";
 import { podStrategy } from "./pod-strategy.ts";
-import {
-  clusterRoleBindingStrategy,
-  clusterRoleStrategy,
-  roleBindingStrategy,
-  roleStrategy,
-} from "./rbac-strategies.ts";
+import { rbacStrategies } from "./rbac-strategies.ts";
+import { leaseStrategy, secretStrategy } from "./secret-strategies.ts";
+import { serviceStrategies } from "./service-strategies.ts";
 import {
   keepingStatus,
   plainStrategy,
@@ -46,92 +26,32 @@ import {
 } from "./strategy.ts";
 import { workloadStrategies } from "./workload-strategies.ts";
 
-const serviceStrategy = plainStrategy<Service>({
-  kind: "Service",
-  apiVersion: "v1",
-  resource: "services",
-  isNamespaced: true,
-  shape: serviceShape,
-  withDefaults: withServiceDefaults,
-  validate: (service) => validateService(service, { allowsRelaxedServiceNames: true }),
-  validateCreate: (service, gates) => {
-    const allowsRelaxedServiceNames = gates.isEnabled("RelaxedServiceNameValidation");
-    return validateService(service, { allowsRelaxedServiceNames });
-  },
-  prepareForCreate: ({ status: _, ...service }) => ({ ...service, status: { loadBalancer: {} } }),
-  prepareForUpdate: keepingStatus,
+const namespaceShape = struct("Namespace", {
+  apiVersion: text,
+  kind: text,
+  metadata: metadataShape,
+  status: struct("NamespaceStatus", { phase: named("NamespacePhase") }),
 });
 
-const endpointSliceStrategy = plainStrategy<EndpointSlice>({
-  kind: "EndpointSlice",
-  apiVersion: DISCOVERY_API_VERSION,
-  resource: "endpointslices",
-  isNamespaced: true,
-  shape: endpointSliceShape,
-  withDefaults: (slice) =>
-    slice.ports === undefined
-      ? slice
-      : {
-          ...slice,
-          ports: slice.ports.map((port) => ({
-            ...port,
-            name: port.name ?? "",
-            protocol: port.protocol || "TCP",
-          })),
-        },
-  validate: validateEndpointSlice,
+const ingressClassShape = struct("IngressClass", {
+  apiVersion: text,
+  kind: text,
+  metadata: metadataShape,
+  spec: struct("IngressClassSpec", {
+    controller: text,
+    parameters: struct(
+      "IngressClassParametersReference",
+      {
+        apiGroup: text,
+        kind: text,
+        name: text,
+        scope: text,
+        namespace: text,
+      },
+      ["kind", "name"],
+    ),
+  }),
 });
-
-const secretStrategy = plainStrategy<Secret>({
-  kind: "Secret",
-  apiVersion: "v1",
-  resource: "secrets",
-  isNamespaced: true,
-  shape: secretShape,
-  withDefaults: withSecretDefaults,
-  validate: validateSecret,
-  warnings: secretWarnings,
-});
-
-const leaseStrategy = plainStrategy<Lease>({
-  kind: "Lease",
-  apiVersion: COORDINATION_API_VERSION,
-  resource: "leases",
-  isNamespaced: true,
-  shape: leaseShape,
-  validate: validateLease,
-});
-
-function withServiceDefaults(service: Service): Service {
-  const { spec = {} } = service;
-  const ports = spec.ports?.map((port) => ({
-    ...port,
-    protocol: port.protocol || "TCP",
-    // Go treats an empty name and 0 as absent.
-    targetPort: port.targetPort || port.port || 0,
-  }));
-  return {
-    ...service,
-    spec: {
-      ...spec,
-      type: spec.type || "ClusterIP",
-      sessionAffinity: spec.sessionAffinity || "None",
-      ...(ports && { ports }),
-    },
-  };
-}
-
-/** `stringData` is write-only: its values override those in `data`. */
-function withSecretDefaults({ stringData, ...secret }: Secret): Secret {
-  const texts = Object.entries((stringData ?? {}) as Record<string, string>);
-  const encoded = texts.map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
-  const data = { ...secret.data, ...Object.fromEntries(encoded) } as Record<string, string>;
-  return {
-    ...(secret as Secret),
-    type: secret.type || "Opaque",
-    ...((secret.data !== undefined || texts.length > 0) && { data }),
-  };
-}
 
 const ingressClassStrategy = plainStrategy<IngressClass>({
   kind: "IngressClass",
@@ -139,7 +59,13 @@ const ingressClassStrategy = plainStrategy<IngressClass>({
   resource: "ingressclasses",
   isNamespaced: false,
   shape: ingressClassShape,
-  otherVersions: { [NETWORKING_V1BETA1]: ingressClassV1beta1 },
+  // Both versions have the same fields.
+  otherVersions: {
+    [NETWORKING_V1BETA1]: {
+      shape: ingressClassShape,
+      toHeld: (object) => ({ ...object, apiVersion: NETWORKING_API_VERSION }),
+    },
+  },
   validate: validateIngressClass,
   withDefaults: (ingressClass) => {
     const { spec } = ingressClass;
@@ -196,12 +122,8 @@ export const strategies: readonly Strategy[] = [
   namespaceStrategy,
   ingressStrategy,
   ingressClassStrategy,
-  roleStrategy,
-  clusterRoleStrategy,
-  roleBindingStrategy,
-  clusterRoleBindingStrategy,
-  serviceStrategy,
-  endpointSliceStrategy,
+  ...rbacStrategies,
+  ...serviceStrategies,
   secretStrategy,
   leaseStrategy,
   ...workloadStrategies,
@@ -219,7 +141,7 @@ export function strategyOf(kind: string): Strategy | undefined {
  * The API server's checks of the Node fields that Sluice reads, and that the node can be dialled:
  * kubelets report address and port themselves, but a file's author may mistype them.
  */
-export function validateNode({ metadata, status }: Node): FieldError[] {
+function validateNode({ metadata, status }: Node): FieldError[] {
   const portPath = ["status", "daemonEndpoints", "kubeletEndpoint", "Port"];
   const port = status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
   const isPort = port >= 0 && port <= 65_535;
@@ -230,7 +152,7 @@ export function validateNode({ metadata, status }: Node): FieldError[] {
   ];
 }
 
-export function validateNamespace({ metadata }: Namespace): FieldError[] {
+function validateNamespace({ metadata }: Namespace): FieldError[] {
   return validateMetadata(metadata, { isNamespaced: false, nameProblems: labelProblems });
 }
 

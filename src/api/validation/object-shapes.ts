@@ -198,10 +198,3 @@ export const nodeShape = struct("Node", {
     }),
   }),
 });
-
-export const namespaceShape = struct("Namespace", {
-  apiVersion: text,
-  kind: text,
-  metadata: metadataShape,
-  status: struct("NamespaceStatus", { phase: named("NamespacePhase") }),
-});

@@ -7,7 +7,7 @@ import {
   notSupported,
   required,
 } from "../field-errors.ts";
-import type { Container, ContainerPort, PodSpec, ReadinessGate } from "../objects.ts";
+import type { Container, ContainerPort, PodSpec } from "../objects.ts";
 import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import {
   labelProblems,
@@ -47,7 +47,10 @@ export function podSpecErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRule
   ];
 }
 
-function readinessGateErrors({ conditionType = "" }: ReadinessGate, path: FieldPath): FieldError[] {
+function readinessGateErrors(
+  { conditionType = "" }: { readonly conditionType?: string },
+  path: FieldPath,
+): FieldError[] {
   return qualifiedNameProblems(conditionType).map((problem) =>
     invalidValue([...path, "conditionType"], conditionType, problem),
   );

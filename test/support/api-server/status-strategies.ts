@@ -1,18 +1,18 @@
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import type { FieldError } from "../../../src/api/field-errors.ts";
-import type { Ingress, Service } from "../../../src/api/networking-objects.ts";
-import type { Namespace, Node, Pod } from "../../../src/api/objects.ts";
+import type { Ingress } from "../../../src/api/networking-objects.ts";
+import type { Pod } from "../../../src/api/objects.ts";
 import { ingressStatusErrors } from "../../../src/api/strategy/ingress-strategy.ts";
 import { podStatusErrors } from "../../../src/api/strategy/pod-strategy.ts";
-import { validateNamespace, validateNode } from "../../../src/api/strategy/strategies.ts";
+import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import { validateMetadataUpdate } from "../../../src/api/validation/validate-metadata.ts";
-import { validateService } from "../../../src/api/validation/validate-service.ts";
+import { FeatureGates } from "../../../src/config/feature-gates.ts";
 
-/** The kinds with a `/status`, and the validation of a write to it. */
+/** The kinds with a `/status` whose writes the checks of any update suffice for. */
+const CHECKED_AS_UPDATES: readonly string[] = ["Node", "Namespace", "Service"];
+
+/** The other kinds with a `/status`, and the validation of a write to it. */
 const validated: Readonly<Record<string, (object: ApiObject) => FieldError[]>> = {
-  Node: (object) => validateNode(object as Node),
-  Namespace: (object) => validateNamespace(object as Namespace),
-  Service: (object) => validateService(object as Service, { allowsRelaxedServiceNames: true }),
   Pod: (object) => podStatusErrors((object as Pod).status),
   Ingress: (object) => ingressStatusErrors(object as Ingress),
   ...Object.fromEntries(
@@ -23,7 +23,7 @@ const validated: Readonly<Record<string, (object: ApiObject) => FieldError[]>> =
 };
 
 export function hasStatus(kind: string): boolean {
-  return Object.hasOwn(validated, kind);
+  return CHECKED_AS_UPDATES.includes(kind) || Object.hasOwn(validated, kind);
 }
 
 /** The new object with the stored spec: a write to `/status` changes nothing else. */
@@ -33,5 +33,7 @@ export function keepingSpec(next: ApiObject, old: ApiObject): ApiObject {
 }
 
 export function statusUpdateErrors(next: ApiObject, old: ApiObject): FieldError[] {
+  if (CHECKED_AS_UPDATES.includes(next.kind))
+    return strategyOf(next.kind)?.validateUpdate(next, old, FeatureGates.defaults) ?? [];
   return [...validateMetadataUpdate(next.metadata, old.metadata), ...(validated[next.kind]?.(next) ?? [])];
 }

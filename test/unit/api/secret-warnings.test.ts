@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { createSelfSignedCertificate } from "../../../packages/client/src/net/self-signed.ts";
-import { secretWarnings } from "../../../src/api/validation/validate-secret.ts";
+import { secretStrategy } from "../../../src/api/strategy/secret-strategies.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 it("a TLS Secret is warned of in the API server's words, and no other kind", async () => {
   const ec = await issueCertificate({ commonName: "a" });
   const { keyPem } = await createSelfSignedCertificate(["b"], "b", "rsa");
   const warn = (cert: string, key: string, type = "kubernetes.io/tls") =>
-    secretWarnings({
+    secretStrategy.warnings({
       apiVersion: "v1",
       kind: "Secret",
       metadata: { name: "s" },

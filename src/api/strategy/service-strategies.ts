@@ -9,19 +9,151 @@ import {
   portNumberProblems,
   serviceNameProblems,
   subdomainProblems,
-} from "./name-rules.ts";
-import type { BackendRules } from "./validate-ingress-backend.ts";
-import { validateMetadata } from "./validate-metadata.ts";
+} from "../validation/name-rules.ts";
+import { metadataShape } from "../validation/object-shapes.ts";
+import {
+  flag,
+  int32,
+  intOrString,
+  listOf,
+  named,
+  struct,
+  text,
+  textMap,
+  texts,
+} from "../validation/shape.ts";
+import type { BackendRules } from "../validation/validate-ingress-backend.ts";
+import { validateMetadata } from "../validation/validate-metadata.ts";
+import { keepingStatus, plainStrategy, type Strategy } from "./strategy.ts";
+
+const serviceShape = struct("Service", {
+  apiVersion: text,
+  kind: text,
+  metadata: metadataShape,
+  spec: struct("ServiceSpec", {
+    type: named("ServiceType"),
+    clusterIP: text,
+    clusterIPs: texts,
+    externalName: text,
+    selector: textMap,
+    sessionAffinity: named("ServiceAffinity"),
+    publishNotReadyAddresses: flag,
+    ports: listOf(
+      struct(
+        "ServicePort",
+        {
+          name: text,
+          port: int32,
+          targetPort: intOrString,
+          protocol: named("Protocol"),
+          appProtocol: text,
+          nodePort: int32,
+        },
+        ["port"],
+      ),
+    ),
+  }),
+});
+
+const endpointSliceShape = struct(
+  "EndpointSlice",
+  {
+    apiVersion: text,
+    kind: text,
+    metadata: metadataShape,
+    addressType: named("AddressType"),
+    endpoints: listOf(
+      struct(
+        "Endpoint",
+        {
+          addresses: texts,
+          conditions: struct("EndpointConditions", { ready: flag, serving: flag, terminating: flag }),
+          hostname: text,
+          nodeName: text,
+          zone: text,
+          targetRef: struct("ObjectReference", { kind: text, namespace: text, name: text }),
+        },
+        ["addresses"],
+      ),
+    ),
+    ports: listOf(
+      struct("EndpointPort", { name: text, port: int32, protocol: named("Protocol"), appProtocol: text }),
+    ),
+  },
+  ["addressType"],
+);
+
+const serviceStrategy = plainStrategy<Service>({
+  kind: "Service",
+  apiVersion: "v1",
+  resource: "services",
+  isNamespaced: true,
+  shape: serviceShape,
+  withDefaults: withServiceDefaults,
+  validate: (service) => validateService(service, { allowsRelaxedServiceNames: true }),
+  validateCreate: (service, gates) => {
+    const allowsRelaxedServiceNames = gates.isEnabled("RelaxedServiceNameValidation");
+    return validateService(service, { allowsRelaxedServiceNames });
+  },
+  prepareForCreate: ({ status: _, ...service }) => ({ ...service, status: { loadBalancer: {} } }),
+  prepareForUpdate: keepingStatus,
+});
+
+function withServiceDefaults(service: Service): Service {
+  const { spec = {} } = service;
+  const ports = spec.ports?.map((port) => ({
+    ...port,
+    protocol: port.protocol || "TCP",
+    // Go treats an empty name and 0 as absent.
+    targetPort: port.targetPort || port.port || 0,
+  }));
+  return {
+    ...service,
+    spec: {
+      ...spec,
+      type: spec.type || "ClusterIP",
+      sessionAffinity: spec.sessionAffinity || "None",
+      ...(ports && { ports }),
+    },
+  };
+}
+
+const endpointSliceStrategy = plainStrategy<EndpointSlice>({
+  kind: "EndpointSlice",
+  apiVersion: "discovery.k8s.io/v1",
+  resource: "endpointslices",
+  isNamespaced: true,
+  shape: endpointSliceShape,
+  withDefaults: (slice) =>
+    slice.ports === undefined
+      ? slice
+      : {
+          ...slice,
+          ports: slice.ports.map((port) => ({
+            ...port,
+            name: port.name ?? "",
+            protocol: port.protocol || "TCP",
+          })),
+        },
+  validate: validateEndpointSlice,
+});
+
+/** Services, and the endpoints behind them. */
+export const serviceStrategies: readonly Strategy[] = [serviceStrategy, endpointSliceStrategy];
 
 const SERVICE_TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+
 const ADDRESS_TYPES = ["FQDN", "IPv4", "IPv6"];
+
 /** Limits of discovery.k8s.io. */
 const MAX_ENDPOINTS_OF_SLICE = 1_000;
+
 const MAX_ADDRESSES_OF_ENDPOINT = 100;
 
 /** The API server's checks of the Service fields that routing reads. */
-export function validateService(
+function validateService(
   { metadata, spec = {} }: Service,
   { allowsRelaxedServiceNames }: BackendRules,
 ): FieldError[] {
@@ -70,7 +202,7 @@ function targetPortProblems(targetPort: number | string | undefined): string[] {
 }
 
 /** The API server's checks of the EndpointSlice fields that routing reads. */
-export function validateEndpointSlice(slice: EndpointSlice): FieldError[] {
+function validateEndpointSlice(slice: EndpointSlice): FieldError[] {
   const { metadata, addressType = "", endpoints = [], ports = [] } = slice;
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems: subdomainProblems }),
