@@ -4,7 +4,6 @@ import type { ProbeHandler } from "../api/probe-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import { nodeEndpointOf } from "../cluster/locate.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import type { UpstreamProbe } from "../config/sections/upstream-probes.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { KubeletOptions } from "../sessions/context.ts";
@@ -13,6 +12,8 @@ import type { ProbeUpdate } from "./probe-update.ts";
 import type { RunProbe } from "./run-probe.ts";
 import { UpstreamProbes, type UpstreamTarget } from "./upstream/upstream-probes.ts";
 import type { TimerWheel } from "./worker/timer-wheel.ts";
+
+type UpstreamProbe = NonNullable<GatewayConfiguration["upstreamProbes"]["nodes"]>;
 
 export interface UpstreamProbeParts {
   readonly store: ClusterStore;

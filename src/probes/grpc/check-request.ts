@@ -6,7 +6,6 @@ import {
   encodeHeaders,
   type HeaderEntry,
 } from "@sluice/protocols/http2";
-import { encodeCheckRequest } from "./health-messages.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
 
@@ -68,4 +67,23 @@ const MAX_TIMEOUT_VALUE = 99_999_999;
  */
 function wholeMs(milliseconds: number): number {
   return Math.min(MAX_TIMEOUT_VALUE, Math.max(1, Math.ceil(milliseconds)));
+}
+
+const SERVICE_FIELD = 0x0a; // field 1, length-delimited
+
+/** grpc.health.v1.HealthCheckRequest{service} in its gRPC frame: compression flag 0, length, message. */
+function encodeCheckRequest(service: string): Buffer {
+  const name = Buffer.from(service);
+  const message =
+    name.length === 0 ? name : Buffer.concat([Buffer.from([SERVICE_FIELD, ...varint(name.length)]), name]);
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  message.copy(frame, 5);
+  return frame;
+}
+
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  for (; value > 0x7f; value >>>= 7) bytes.push((value & 0x7f) | 0x80);
+  return [...bytes, value];
 }

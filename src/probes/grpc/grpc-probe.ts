@@ -14,8 +14,8 @@ import {
 } from "../probe-result.ts";
 import type { ProbeSocket, SocketTarget } from "../probe-socket.ts";
 import { CheckRequest } from "./check-request.ts";
-import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
-import { type CheckOutcome, DEADLINE_EXCEEDED, type GrpcStatus, UNIMPLEMENTED } from "./unary-answer.ts";
+import { checkHealth } from "./health-check.ts";
+import type { CheckOutcome, GrpcStatus } from "./unary-answer.ts";
 
 /** gRPC's connection back-off: one second, then 1.6 times as long each time, plus or minus a fifth. */
 const FIRST_BACKOFF_MS = 1_000;
@@ -62,7 +62,7 @@ export async function probeGrpc(
       );
       const outcome =
         socket && (await checkHealth(socket, request, deadline, { onConnected, onUnconnected }));
-      if (outcome !== undefined && outcome !== NOT_CONNECTED) return verdictOf(outcome, timeoutMs, wire);
+      if (outcome !== undefined) return verdictOf(outcome, timeoutMs, wire);
       const spreadMs = backoffMs * (1 + BACKOFF_JITTER * (2 * Math.random() - 1));
       await deadline.sleep(Math.max(0, startMs + spreadMs - performance.now()));
     }
@@ -113,10 +113,10 @@ function verdictOf(outcome: CheckOutcome, timeoutMs: number, wire: WireFacts): P
 }
 
 function failureText(status: GrpcStatus, timeoutMs: number): string {
-  switch (status.code) {
-    case UNIMPLEMENTED:
+  switch (grpcCodeName(status.code)) {
+    case "Unimplemented":
       return `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${status.message}`;
-    case DEADLINE_EXCEEDED:
+    case "DeadlineExceeded":
       return lateText(timeoutMs);
     default:
       return `error: health rpc probe failed: ${grpcErrorText(status)}`;

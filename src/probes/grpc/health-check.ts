@@ -15,9 +15,6 @@ import {
 
 const DRAINING_TEXT = "the connection is draining";
 
-/** The server has not shown that it speaks HTTP/2, so the caller may retry. */
-export const NOT_CONNECTED = "not connected";
-
 /** Learns whether the server speaks HTTP/2, and if not, why. */
 interface ConnectionHearer {
   onConnected(): void;
@@ -27,14 +24,15 @@ interface ConnectionHearer {
 /**
  * Makes one unary grpc.health.v1.Health/Check call on a new connection, and closes it. Connected
  * means that SETTINGS arrived. grpc-go sends the call after them, we send it with the preface (RFC
- * 9113 section 3.4). Rejects with DeadlineError only.
+ * 9113 section 3.4). Undefined if the server has not shown that it speaks HTTP/2, so that the
+ * caller may retry. Rejects with DeadlineError only.
  */
 export function checkHealth(
   socket: ProbeSocket,
   request: CheckRequest,
   deadline: ProbeDeadline,
   hearer: ConnectionHearer,
-): Promise<CheckOutcome | typeof NOT_CONNECTED> {
+): Promise<CheckOutcome | undefined> {
   return new Promise((resolve, reject) => {
     const call = new HealthCall(socket, request, deadline, hearer, (outcome) => {
       forgetDeadline();
@@ -52,7 +50,7 @@ class HealthCall implements Http2LinkHandler {
   readonly #request: CheckRequest;
   readonly #deadline: ProbeDeadline;
   readonly #hearer: ConnectionHearer;
-  readonly #onOutcome: (outcome: CheckOutcome | typeof NOT_CONNECTED) => void;
+  readonly #onOutcome: (outcome: CheckOutcome | undefined) => void;
   readonly #link: Http2Link;
   #answer: UnaryAnswer | undefined;
   #calls = 0;
@@ -64,7 +62,7 @@ class HealthCall implements Http2LinkHandler {
     request: CheckRequest,
     deadline: ProbeDeadline,
     hearer: ConnectionHearer,
-    onOutcome: (outcome: CheckOutcome | typeof NOT_CONNECTED) => void,
+    onOutcome: (outcome: CheckOutcome | undefined) => void,
   ) {
     this.#request = request;
     this.#deadline = deadline;
@@ -133,7 +131,7 @@ class HealthCall implements Http2LinkHandler {
   onBroken(text: string): void {
     if (!this.#isConnected) {
       this.#hearer.onUnconnected(text);
-      this.#settle(NOT_CONNECTED);
+      this.#settle(undefined);
       return;
     }
     const reason = `error reading from server: ${text}`;
@@ -155,7 +153,7 @@ class HealthCall implements Http2LinkHandler {
     this.#settle(this.#answer?.outcomeOfBreak(status) ?? { status });
   }
 
-  #settle(outcome: CheckOutcome | typeof NOT_CONNECTED, isWhole = false): void {
+  #settle(outcome: CheckOutcome | undefined, isWhole = false): void {
     if (isWhole) this.#link.leave();
     else this.#link.close();
     this.#onOutcome(outcome);

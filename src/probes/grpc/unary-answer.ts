@@ -8,15 +8,13 @@ import {
   type HeaderFields,
   type ResponseHead,
 } from "@sluice/protocols/http2";
-import { decodeCheckResponse } from "./health-messages.ts";
 
 const OK = 0;
 const CANCELED = 1;
 const UNKNOWN = 2;
-export const DEADLINE_EXCEEDED = 4;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
-export const UNIMPLEMENTED = 12;
+const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
 export const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
@@ -182,4 +180,59 @@ function percentDecoded(message: string): string {
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
   return Buffer.from(bytes, "latin1").toString();
+}
+
+/** grpc.health.v1.HealthCheckResponse.ServingStatus by number. */
+const SERVING_STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] as const;
+
+// field 1, length-delimited
+const STATUS_FIELD = 1;
+
+const MAX_VARINT_BYTES = 10;
+
+/**
+ * The status's name, or its number if the enumeration does not define it. Throws Error for bytes
+ * that are not such a message.
+ */
+function decodeCheckResponse(message: Buffer): string {
+  let status = 0n;
+  for (let at = 0; at < message.length; ) {
+    const tag = readVarint(message, at);
+    const field = Number(tag.value >> 3n);
+    at = tag.end;
+    switch (Number(tag.value & 7n)) {
+      case 0: {
+        const { value, end } = readVarint(message, at);
+        if (field === STATUS_FIELD) status = value;
+        at = end;
+        break;
+      }
+      case 1:
+        at += 8;
+        break;
+      case 2: {
+        const { value, end } = readVarint(message, at);
+        at = end + Number(value);
+        break;
+      }
+      case 5:
+        at += 4;
+        break;
+      default:
+        throw new Error("proto: cannot parse invalid wire-format data");
+    }
+    if (at > message.length) throw new Error("proto: cannot parse invalid wire-format data");
+  }
+  const number = BigInt.asIntN(32, status);
+  return SERVING_STATUSES[Number(number)] ?? String(number);
+}
+
+function readVarint(bytes: Buffer, start: number): { value: bigint; end: number } {
+  let value = 0n;
+  for (let at = start; at < bytes.length && at < start + MAX_VARINT_BYTES; at++) {
+    const byte = bytes[at] as number;
+    value |= BigInt(byte & 0x7f) << BigInt(7 * (at - start));
+    if (byte < 0x80) return { value, end: at + 1 };
+  }
+  throw new Error("proto: cannot parse invalid wire-format data");
 }

@@ -9,12 +9,16 @@ import {
   KnownProbes,
   type ThreadAnswer,
   type ThreadFault,
-  type ThreadRequest,
   type ThreadResult,
   type ThreadRun,
-  toThreadResult,
 } from "./serialized-probe.ts";
 import { StartQueue } from "./start-queue.ts";
+
+/** A message to a thread: probes to run, and cancelled runs. */
+interface ThreadRequest {
+  readonly runs: readonly ThreadRun[];
+  readonly cancelled: readonly number[];
+}
 
 /** Takes a few milliseconds. */
 const STARTS_PER_TURN = 32;
@@ -81,4 +85,9 @@ class CancellableRun implements Cancellation, Cancellable {
     this.#isCancelled = true;
     this.#member?.cancel();
   }
+}
+
+function toThreadResult(id: number, { result, message, error, wire }: ProbeResult): ThreadResult {
+  if (error !== undefined) return [id, result, message, wire, error];
+  return result === "Success" ? [id, result, message] : [id, result, message, wire];
 }

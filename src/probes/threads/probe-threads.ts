@@ -8,9 +8,9 @@ import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";
 import {
   described,
-  fromThreadResult,
   type ThreadAnswer,
   type ThreadFault,
+  type ThreadResult,
   type ThreadRun,
 } from "./serialized-probe.ts";
 
@@ -211,4 +211,8 @@ const PROBES_PER_THREAD = 2_000;
 /** The number of extra threads for this rate: one per full `perThread`, `maxThreads` at most. */
 export function threadsFor(probesPerSecond: number, maxThreads: number, perThread: number): number {
   return Math.min(maxThreads, Math.floor(probesPerSecond / perThread));
+}
+
+function fromThreadResult([, result, message, wire = {}, error]: ThreadResult): ProbeResult {
+  return { result, message, wire, ...(error === undefined ? {} : { error }) };
 }

@@ -80,12 +80,6 @@ export class KnownProbes {
  */
 export type ThreadRun = readonly [id: number, probe: string];
 
-/** A message to a thread: probes to run, and cancelled runs. */
-export interface ThreadRequest {
-  readonly runs: readonly ThreadRun[];
-  readonly cancelled: readonly number[];
-}
-
 /**
  * A message from a thread: results by id. Unsuccessful ones include the wire facts, for diagnosis.
  */
@@ -104,12 +98,3 @@ export type ThreadResult = readonly [
   wire?: WireFacts,
   error?: string,
 ];
-
-export function toThreadResult(id: number, { result, message, error, wire }: ProbeResult): ThreadResult {
-  if (error !== undefined) return [id, result, message, wire, error];
-  return result === "Success" ? [id, result, message] : [id, result, message, wire];
-}
-
-export function fromThreadResult([, result, message, wire = {}, error]: ThreadResult): ProbeResult {
-  return { result, message, wire, ...(error === undefined ? {} : { error }) };
-}

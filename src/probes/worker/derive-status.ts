@@ -1,7 +1,7 @@
 import type { Condition, ContainerStatus, Pod, PodStatus } from "../../api/objects.ts";
 
 /** The probes' verdicts about a container. */
-export interface ContainerVerdicts {
+interface ContainerVerdicts {
   isStarted(podUid: string, status: ContainerStatus): boolean;
   isReady(podUid: string, status: ContainerStatus): boolean;
 }

@@ -2,7 +2,7 @@ import type { Container, ContainerStatus, Pod, PodStatus } from "../../api/objec
 import type { ProbeHandler } from "../../api/probe-objects.ts";
 import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics.ts";
 import type { ProbeResult } from "../probe-result.ts";
-import { type ContainerVerdicts, withVerdicts } from "./derive-status.ts";
+import { withVerdicts } from "./derive-status.ts";
 import {
   PROBE_KINDS,
   type ProbeKind,
@@ -36,7 +36,7 @@ interface ProbeManagerOptions {
 }
 
 /** The workers of all pods on a node, and the verdicts about their containers. */
-export class ProbeManager implements ContainerVerdicts {
+export class ProbeManager {
   readonly results: Readonly<Record<ProbeKind, ProbeResults>> = {
     Liveness: new ProbeResults(),
     Readiness: new ProbeResults(),
