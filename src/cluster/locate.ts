@@ -1,6 +1,6 @@
 import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/sections/node-streaming.ts";
+import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/sections/kubelet.ts";
 import type { Cluster } from "./cluster.ts";
 
 interface StreamingLocation {

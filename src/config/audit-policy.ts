@@ -61,7 +61,6 @@ const policy = table({
 
 /** One rule of an audit.k8s.io/v1 Policy. Empty lists match everything. */
 export type AuditPolicyRule = Omit<ValueOf<typeof rule>, "omitManagedFields">;
-export type AuditGroupResources = ValueOf<typeof groupResources>;
 export interface AuditPolicyDocument {
   readonly rules: readonly AuditPolicyRule[];
   readonly omitStages: readonly string[];

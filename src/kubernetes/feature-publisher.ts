@@ -1,7 +1,7 @@
 import type { Node } from "../api/objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { publishedFeaturesOf, unionOf } from "../cluster/locate.ts";
-import { PUBLISHED_FEATURES_ANNOTATION } from "../config/sections/node-streaming.ts";
+import { PUBLISHED_FEATURES_ANNOTATION } from "../config/sections/kubelet.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type ApiClient, ApiError } from "./api-client.ts";

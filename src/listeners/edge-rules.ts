@@ -11,7 +11,7 @@ import {
 } from "@sluice/client/internal/http/header-list";
 import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer-tokens.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { Edge } from "../config/sections/edge.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { Limits } from "../config/sections/limits.ts";
 import type { GatewayContext } from "../sessions/context.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
@@ -42,7 +42,7 @@ export class EdgeRules {
   readonly #proxies: AddressList;
   readonly #origins: ReadonlySet<string>;
 
-  constructor({ trustedProxies, allowedOrigins }: Edge) {
+  constructor({ trustedProxies, allowedOrigins }: GatewayConfiguration["edge"]) {
     this.#proxies = new AddressList(trustedProxies);
     this.#origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
   }

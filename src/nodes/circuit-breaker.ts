@@ -1,6 +1,6 @@
 import { StatusError } from "@sluice/client/internal/api/status";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
-import type { NodeCircuit } from "../config/sections/node-streaming.ts";
+import type { NodeCircuit } from "../config/sections/kubelet.ts";
 
 export type CircuitState = "closed" | "open" | "half-open";
 

@@ -2,7 +2,7 @@ import { StatusError } from "@sluice/client/internal/api/status";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { Node } from "../api/objects.ts";
 import { type LocateOptions, type NodeEndpoint, nodeEndpointOf } from "../cluster/locate.ts";
-import type { NodeStreaming } from "../config/sections/node-streaming.ts";
+import type { NodeStreaming } from "../config/sections/kubelet.ts";
 import type { CircuitState } from "./circuit-breaker.ts";
 import type { KnownNodes, LearnedNode, LearnedPath } from "./known-nodes.ts";
 import { declaresWebSocket, modeOf, type NodeCapability, WEBSOCKET_PATHS } from "./node-capability.ts";

@@ -1,7 +1,7 @@
 // src/nodes: declared and observed capabilities of nodes, circuit breakers
 
 import type { NodeEndpoint } from "../cluster/locate.ts";
-import type { NodeCircuit, NodeStreaming } from "../config/sections/node-streaming.ts";
+import type { NodeCircuit, NodeStreaming } from "../config/sections/kubelet.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { NodeMetrics } from "../observability/node-metrics.ts";
 import { CircuitBreaker, CircuitOpenError, type CircuitState } from "./circuit-breaker.ts";

@@ -4,7 +4,7 @@ import {
   type NodeStreaming,
   STREAMING_ANNOTATION,
   type StreamingMode,
-} from "../config/sections/node-streaming.ts";
+} from "../config/sections/kubelet.ts";
 
 /** A kubelet with this feature speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
 const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";

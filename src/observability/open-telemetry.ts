@@ -10,7 +10,7 @@ import type {
   TraceStep,
   Tracing,
 } from "@sluice/client/internal/observability/trace";
-import type { TracingSettings } from "../config/sections/tracing.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { TraceMetrics } from "./operations-metrics.ts";
 
 /** W3C Trace Context section 3.2.2: version 00 has these four parts; a later one may have more. */
@@ -58,6 +58,7 @@ async function packages() {
   return { api, sdk, otlp, resources };
 }
 
+type TracingSettings = NonNullable<GatewayConfiguration["tracing"]>;
 type Packages = Awaited<ReturnType<typeof packages>>;
 
 interface OpenTelemetry extends Tracing {

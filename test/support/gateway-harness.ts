@@ -14,8 +14,8 @@ import {
 } from "../../src/config/configuration.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
 import type { SessionAuthorization } from "../../src/config/sections/authorization.ts";
+import type { NodeStreaming } from "../../src/config/sections/kubelet.ts";
 import type { Limits } from "../../src/config/sections/limits.ts";
-import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
 import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules, type ServingContext } from "../../src/listeners/edge-rules.ts";

@@ -15,7 +15,7 @@ import {
 import type { Authorizer } from "../../src/access/authz/authorizer.ts";
 import type { UserInfo } from "../../src/access/user-info.ts";
 import type { SessionAuthorization } from "../../src/config/sections/authorization.ts";
-import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
+import type { NodeStreaming } from "../../src/config/sections/kubelet.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type GatewayHarness, startGatewayHarness } from "./gateway-harness.ts";

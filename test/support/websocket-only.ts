@@ -1,4 +1,4 @@
-import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
+import type { NodeStreaming } from "../../src/config/sections/kubelet.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "./gateway-harness.ts";
 
 /** Every node is behind a hop that passes only WebSocket. */

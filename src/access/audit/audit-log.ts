@@ -1,6 +1,6 @@
 import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import type { AuditGroupResources, AuditPolicyDocument, AuditPolicyRule } from "../../config/audit-policy.ts";
+import type { AuditPolicyDocument, AuditPolicyRule } from "../../config/audit-policy.ts";
 import { quietJson } from "../../observability/mask-controls.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 import type { AuditEvent } from "./audit-event.ts";
@@ -170,7 +170,7 @@ function isMatch(rule: AuditPolicyRule, attributes: Attributes): boolean {
 }
 
 function isResourceMatch(
-  { group, resources, resourceNames }: AuditGroupResources,
+  { group, resources, resourceNames }: AuditPolicyRule["resources"][number],
   attributes: Attributes,
 ): boolean {
   const { apiGroup, resource, subresource, name } = attributes;

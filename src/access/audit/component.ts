@@ -1,7 +1,8 @@
 import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
-import type { Audit, AuditLogFile } from "../../config/sections/audit.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import type { AuditLogFile } from "../../config/sections/audit.ts";
 import { type Component, Started } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -11,6 +12,7 @@ import { AuditFile } from "./audit-file.ts";
 import { type AuditBackend, AuditLog, METADATA_OF_EVERYTHING } from "./audit-log.ts";
 import { DeliveryThrottle, EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
+type Audit = GatewayConfiguration["audit"];
 type AuditWebhook = NonNullable<Audit["webhook"]>;
 
 /**

@@ -1,12 +1,14 @@
 import type { StatusError } from "@sluice/client/internal/api/status";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { PolicyRule, SessionPolicy } from "../../config/sections/policy.ts";
+import type { PolicyRule } from "../../config/sections/policy.ts";
 import type { Component, Health } from "../../lifecycle/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { QuotaMetrics } from "../../observability/operations-metrics.ts";
 import { type QuotaLease, QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
 import { type QuotaAnswer, valkeyConnector } from "./valkey-connection.ts";
+
+type SessionPolicy = GatewayConfiguration["policy"];
 
 const RETRY_AFTER_SECONDS = 10;
 

@@ -3,7 +3,7 @@ import { readNamedFile } from "@sluice/client/internal/config/named-file-text";
 import { notInstalled } from "@sluice/client/internal/config/optional-package";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { Redis } from "iovalkey";
-import type { QuotaStoreSettings } from "../../config/sections/quota-store.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { tlsOptionsOf } from "../../net/upstream-tls-files.ts";
 
 /** One connection to the quota store; it never reconnects. */
@@ -33,7 +33,9 @@ const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
 const CONNECT_MS = 1_000;
 
 /** Loads the client library for Valkey or Redis. Throws NotInstalledError. */
-export async function valkeyConnector(settings: QuotaStoreSettings): Promise<ConnectQuotaStore> {
+export async function valkeyConnector(
+  settings: NonNullable<GatewayConfiguration["quotaStore"]>,
+): Promise<ConnectQuotaStore> {
   const { Redis } = await import("iovalkey").catch(notInstalled("iovalkey", "quotaStore"));
   const { protocol, hostname, port, pathname } = new URL(settings.url);
   const host = hostname.replace(/^\[|\]$/g, "");

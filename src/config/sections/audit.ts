@@ -147,7 +147,7 @@ export const audit = table({
   ),
 });
 
-export type Audit = ValueOf<typeof audit>;
+type Audit = ValueOf<typeof audit>;
 export type AuditLogFile = NonNullable<Audit["log"]>;
 
 /** 0 means the default, as in kube-apiserver. */

@@ -1,5 +1,5 @@
 import { checkNetwork } from "@sluice/client/internal/config/address-list";
-import { table, type ValueOf } from "@sluice/client/internal/config/field";
+import { table } from "@sluice/client/internal/config/field";
 import { strings } from "../section-fields.ts";
 
 /** Trust before authentication: web origins and proxies. */
@@ -13,8 +13,6 @@ export const edge = table({
     { check: checkNetwork },
   ),
 });
-
-export type Edge = ValueOf<typeof edge>;
 
 function checkOrigin(value: string): string | undefined {
   const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^/*?#@]+$/.test(value) && URL.canParse(value);

@@ -76,8 +76,6 @@ const fields = table({
 /** A kubelet's HTTP API in front of a container runtime. */
 export const kubeletListener = checked(fields, checkUpstreamIsAnother);
 
-export type KubeletListener = ValueOf<typeof kubeletListener>;
-
 function checkEndpoint(value: string): string | undefined {
   if (/^unix:\/\/\/./.test(value)) return undefined;
   return `must be a unix socket such as ${JSON.stringify(DEFAULT_RUNTIME_ENDPOINT)}, got ${JSON.stringify(value.slice(0, 80))}`;
@@ -99,8 +97,6 @@ function checkUpstreamIsAnother({ address, port, upstream }: ValueOf<typeof fiel
   if (isOwnAddress && Number(upstreamPort) === port && port !== 0)
     section.section("upstream").problem("url", "must not be the address of this listener");
 }
-
-export type KubeletUpstreamSettings = ValueOf<typeof kubeletUpstream>;
 
 /** Callers' credentials never reach the kubelet, so an https kubelet needs Sluice's own. */
 function checkKubeletUpstream(values: ValueOf<typeof upstreamFields>, section: Section): void {

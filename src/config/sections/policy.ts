@@ -112,7 +112,7 @@ const fields = table({
   ),
 });
 
-export type SessionPolicy = ValueOf<typeof fields>;
+type SessionPolicy = ValueOf<typeof fields>;
 
 export const policy = checked(fields, checkNames);
 

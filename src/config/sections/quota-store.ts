@@ -1,4 +1,4 @@
-import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { checked, table } from "@sluice/client/internal/config/field";
 import { choice, file, string } from "@sluice/client/internal/config/fields";
 import {
   checkUpstreamTrust,
@@ -43,8 +43,6 @@ export const quotaStore = checked(fields, (settings, section) => {
   if (settings.commandTimeoutMs * 4 > settings.leaseMs)
     section.problem("commandTimeout", "must be at most a quarter of lease");
 });
-
-export type QuotaStoreSettings = ValueOf<typeof fields>;
 
 function checkUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;

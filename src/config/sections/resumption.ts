@@ -1,4 +1,4 @@
-import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { checked, table } from "@sluice/client/internal/config/field";
 import { boolean } from "@sluice/client/internal/config/fields";
 import { bytes, count, duration } from "../number-fields.ts";
 
@@ -34,8 +34,6 @@ const fields = table({
     { default: "1Gi", from: "128Ki", to: "1Ti" },
   ),
 });
-
-export type Resumption = ValueOf<typeof fields>;
 
 export const resumption = checked(fields, ({ windowMs, windowBytes, maxTotalBytes }, section) => {
   if (windowMs % 1_000 !== 0) section.problem("window", "must be whole seconds");

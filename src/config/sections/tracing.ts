@@ -1,4 +1,4 @@
-import { table, type ValueOf } from "@sluice/client/internal/config/field";
+import { table } from "@sluice/client/internal/config/field";
 import { boolean, string } from "@sluice/client/internal/config/fields";
 import { count, duration } from "../number-fields.ts";
 
@@ -32,5 +32,3 @@ export const tracing = table({
     to: "1m",
   }),
 });
-
-export type TracingSettings = ValueOf<typeof tracing>;

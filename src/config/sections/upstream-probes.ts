@@ -1,4 +1,4 @@
-import { checked, shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
+import { checked, shaped, table } from "@sluice/client/internal/config/field";
 import { choice, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
 import { count } from "../number-fields.ts";
@@ -54,8 +54,6 @@ const probe = shaped(checked(probeFields, checkHandlers), ({ tcpSocket, httpGet,
         : ({ type: "tcpSocket", port: tcpSocket?.port } as const),
   ...times,
 }));
-
-export type UpstreamProbe = ValueOf<typeof probe>;
 
 /** Active health checks of upstreams. */
 export const upstreamProbes = table({

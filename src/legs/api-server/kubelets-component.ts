@@ -4,7 +4,6 @@ import { isIP } from "node:net";
 import { addressOfUrl, dial, isHost } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { EgressProxySettings } from "../../config/sections/kubelet.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
 import {
   AddressRules,
@@ -79,7 +78,7 @@ export async function buildKubelet(
 }
 
 async function egressProxyOf(
-  settings: EgressProxySettings,
+  settings: NonNullable<GatewayConfiguration["kubelet"]["egressProxy"]>,
   upstreams: UpstreamTlsFiles,
 ): Promise<EgressProxy> {
   const { url, credentialsFile } = settings;

@@ -5,7 +5,6 @@ import {
 } from "../../access/authn/component.ts";
 import { type BuiltAuthorizer, buildAuthorizer } from "../../access/authz/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { KubeletListener } from "../../config/sections/kubelet-listener.ts";
 import { CriRuntime } from "../../cri/cri-runtime.ts";
 import { type Component, Started } from "../../lifecycle/component.ts";
 import type { ServingContext } from "../../listeners/edge-rules.ts";
@@ -33,7 +32,7 @@ interface SharedAccess {
 }
 
 interface KubeletListenerParts {
-  readonly listener: KubeletListener;
+  readonly listener: NonNullable<GatewayConfiguration["listeners"]["kubelet"]>;
   readonly configuration: GatewayConfiguration;
   readonly shared: SharedAccess;
   readonly base: ServingContext;

@@ -2,8 +2,11 @@ import { readFile } from "node:fs/promises";
 import type { HeaderLine } from "@sluice/client/internal/http/header-list";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
-import type { KubeletUpstreamSettings } from "../../config/sections/kubelet-listener.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
+
+type KubeletListener = NonNullable<GatewayConfiguration["listeners"]["kubelet"]>;
+type KubeletUpstreamSettings = NonNullable<KubeletListener["upstream"]>;
 
 /** The real kubelet behind a kubelet listener, and Sluice's credentials for it. */
 export class KubeletUpstream {

@@ -22,7 +22,7 @@ import {
 } from "@sluice/protocols/resume";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import type { Resumption as ResumptionSettings } from "../../config/sections/resumption.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
 import type { Admission } from "../leg.ts";
@@ -37,7 +37,7 @@ const MAX_WRONG_PROOFS = 8;
 const WRONG_PROOF_PAUSE_MS = 10_000;
 
 interface ResumableSessionsOptions {
-  readonly settings: ResumptionSettings;
+  readonly settings: GatewayConfiguration["resumption"];
   readonly clock: SessionClock;
   readonly lingerTimes: LingerTimes;
   readonly metrics: ResumptionMetrics;

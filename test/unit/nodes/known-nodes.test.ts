@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeEndpoint } from "../../../src/cluster/locate.ts";
-import type { StreamingMode } from "../../../src/config/sections/node-streaming.ts";
+import type { StreamingMode } from "../../../src/config/sections/kubelet.ts";
 import { KnownNodes } from "../../../src/nodes/known-nodes.ts";
 import type { LogFields } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
