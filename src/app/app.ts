@@ -102,7 +102,13 @@ export async function startGateway(
   const audit = app.add("audit", () =>
     buildAudit(configuration.audit, metrics, logger, certificates.started.upstreams, runtime.openAuditLog),
   );
-  const quotas = app.add("quotas", () => runtime.buildQuotas(configuration, metrics, logger));
+  const quotas = app.add("quotas", async () => {
+    const { quotaStore } = configuration;
+    // Each connection reads the files itself, in the primary if there is one: followed for their expiry.
+    if (quotaStore?.url.startsWith("rediss:"))
+      await certificates.started.upstreams.tls("quotaStore", quotaStore);
+    return await runtime.buildQuotas(configuration, metrics, logger);
+  });
   const policy = app.add("policy", () => buildPolicy(configuration.policy, quotas.started.quotas));
   const { peers: peersSettings, kubelet: kubeletSettings } = listeners;
   const peers =
@@ -112,7 +118,10 @@ export async function startGateway(
     );
   const { tracing: tracingSettings } = configuration;
   const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
-  const recorder = app.add("recorder", () => startRecording(configuration, cluster.started, metrics, logger));
+  const recorder = app.add("recorder", () => {
+    const { upstreams } = certificates.started;
+    return startRecording(configuration, cluster.started, { upstreams, metrics, logger });
+  });
   const screens = configuration.sessions.currentScreen === "keep" ? new Screens() : undefined;
   const sessions = app.add("sessions", () =>
     buildSessions(configuration, {
@@ -144,7 +153,7 @@ export async function startGateway(
       recordings: {
         own: recordings,
         peers: new PeerRecordings(() => peers?.ifStarted?.peers),
-        store: new StoreRecordings(configuration.recording?.s3),
+        store: new StoreRecordings(configuration.recording?.s3, recorder.started.recording?.storeTrust),
       },
       ticketKeys,
       operations: metrics.operations,

@@ -14,8 +14,9 @@ import { startListener } from "../listeners/component.ts";
 import { EdgeRules, type ServingContext } from "../listeners/edge-rules.ts";
 import type { ReservedEndpoint } from "../net/address-rules.ts";
 import { Bandwidth } from "../net/bandwidth.ts";
+import type { ReadFile } from "../net/followed-files.ts";
 import { listenAtPath } from "../net/listen.ts";
-import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
+import { tlsOptionsOf, type UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import { buildKnownNodes } from "../nodes/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
@@ -129,17 +130,45 @@ interface StartedRecording extends Component {
   readonly recording?: BuiltRecording | undefined;
 }
 
-/** Starts the recorder if sessions are recorded. Its modules are loaded only then. */
+/**
+ * Starts the recorder if sessions are recorded. Its modules are loaded only then. Rejects as
+ * `buildRecording`, and as UpstreamTlsFiles for the authorities of the store.
+ */
 export async function startRecording(
   { recording: settings }: GatewayConfiguration,
   cluster: Pick<BuiltCluster, "store">,
-  metrics: Metrics,
-  logger: Logger,
+  {
+    upstreams,
+    ...parts
+  }: Pick<SessionsParts, "metrics" | "logger" | "upstreams"> & { readonly program?: URL },
 ): Promise<StartedRecording> {
   if (settings === undefined) return { stop: () => {} };
   const { buildRecording } = await import("../recording/component.ts");
-  const recording = await buildRecording(settings, { cluster: cluster.store, metrics, logger });
+  const storeCa = await followStore(settings.s3, upstreams, (ca) => recording.trustStore(ca));
+  const recording = await buildRecording(settings, { ...parts, storeCa, cluster: cluster.store });
   return { ...recording, recording };
+}
+
+/** The authorities of the store's certificate; `changed` is told each later text of their file. */
+async function followStore(
+  store: NonNullable<GatewayConfiguration["recording"]>["s3"],
+  upstreams: UpstreamTlsFiles,
+  changed: (ca: string | undefined) => void,
+): Promise<string | undefined> {
+  if (store?.caFile === undefined || store.endpoint.startsWith("http:")) return undefined;
+  const files = {
+    certificateAuthorityFile: store.caFile,
+    clientCertificateFile: undefined,
+    clientKeyFile: undefined,
+    insecureSkipTLSVerify: false,
+  };
+  const use = "recordingStore";
+  const noted = (options: Awaited<ReturnType<typeof tlsOptionsOf>>): string | undefined => {
+    upstreams.note(use, options);
+    return options.ca?.toString();
+  };
+  const read = (file: ReadFile) => tlsOptionsOf(files, file);
+  return noted(await upstreams.follow(use, read, (next) => changed(noted(next))));
 }
 
 /**

@@ -16,6 +16,8 @@ export type UpstreamUse =
   | "tokenReview"
   | "authorizationWebhook"
   | "auditWebhook"
+  | "recordingStore"
+  | "quotaStore"
   | "oidc";
 
 /** `client`: our own certificate; `authority`: those that may have signed the server's. */

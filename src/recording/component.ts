@@ -28,6 +28,8 @@ interface RecordingParts {
     addRecording(running: () => { readonly size: number; readonly queuedBytes: number }): RecordingMetrics;
   };
   readonly logger: Logger;
+  /** The authorities of the store's certificate, PEM. Absent: those of Node.js. */
+  readonly storeCa?: string | undefined;
   /** The compiled `recorder-thread.ts`. */
   readonly program?: URL;
 }
@@ -35,23 +37,29 @@ interface RecordingParts {
 export interface BuiltRecording extends Component {
   readonly beforeDial: BeforeDial;
   readonly rules: RecordingRules;
+  /** The authorities of the store's certificate, as they are now. */
+  readonly storeTrust: { readonly ca: string | undefined };
+  /** Replaces them. */
+  trustStore(ca: string | undefined): void;
 }
 
 /** Records sessions by the current rules. Throws ConfigurationError for an unusable key. */
 export async function buildRecording(
   settings: Recording,
-  { cluster, metrics: allMetrics, logger, program }: RecordingParts,
+  { cluster, metrics: allMetrics, logger, storeCa, program }: RecordingParts,
 ): Promise<BuiltRecording> {
   const { folder, maxQueuedBytes, maxQueuedBytesPerSession, minFreeBytes, signingKeyFile } = settings;
   let { rules } = settings;
   const metrics = allMetrics.addRecording(() => recorder);
   const uploads = new UploadReports(settings.s3, metrics, logger);
+  const storeTrust = { ca: storeCa };
   const recorder: Recorder = new Recorder({
     folder,
     writer: randomUUID(),
     signingKey: await readSigningKey(folder, signingKeyFile),
     retention: retentionOf(settings),
     store: settings.s3,
+    storeCa,
     maxQueuedBytes,
     maxQueuedBytesPerSession,
     program,
@@ -99,6 +107,11 @@ export async function buildRecording(
         return rules.some(({ record }) => record !== "none");
       },
       nameFor: (wanted) => ruleFor(wanted)?.name,
+    },
+    storeTrust,
+    trustStore: (ca) => {
+      storeTrust.ca = ca;
+      recorder.trustStore(ca);
     },
     reload: async ({ recording }: GatewayConfiguration) => {
       if (recording === undefined) return;

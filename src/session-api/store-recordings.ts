@@ -9,6 +9,7 @@ import {
 import type { ObjectKey } from "./polled-feed.ts";
 
 type StoreSettings = ConstructorParameters<typeof BucketIndex>[0];
+type StoreTrust = ConstructorParameters<typeof BucketIndex>[1];
 
 /** A page of the store's known recordings. `problem`: why the store may have more. */
 interface StorePage extends RecordingsPage {
@@ -18,10 +19,13 @@ interface StorePage extends RecordingsPage {
 /** The recordings in the bucket that this replica uploads to; empty if there is no bucket. */
 export class StoreRecordings {
   readonly #settings: StoreSettings | undefined;
+  readonly #trust: StoreTrust;
   #index: BucketIndex | undefined;
 
-  constructor(settings: StoreSettings | undefined) {
+  /** `trust` may change at any time. */
+  constructor(settings: StoreSettings | undefined, trust?: StoreTrust) {
     this.#settings = settings;
+    this.#trust = trust;
   }
 
   /** Throws StatusError 400 for invalid selectors. */
@@ -53,7 +57,7 @@ export class StoreRecordings {
   async #opened(): Promise<BucketIndex | undefined> {
     if (this.#settings === undefined) return undefined;
     const { BucketIndex } = await import("../recording/storage/s3/bucket-index.ts");
-    this.#index ??= new BucketIndex(this.#settings);
+    this.#index ??= new BucketIndex(this.#settings, this.#trust);
     return this.#index;
   }
 }

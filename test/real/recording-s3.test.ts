@@ -80,7 +80,7 @@ describeReal("versitygw", "recordings in an S3-compatible store", () => {
   const uploaderFor = (more: object = {}, nowMs?: () => number): Uploader => {
     const settings = settingsOf(folder, { s3: s3(more) }).s3;
     if (settings === undefined) throw new Error("the section is there");
-    return new Uploader(folder, settings, nowMs);
+    return new Uploader(folder, settings, undefined, nowMs);
   };
   /** A finished recording of so many bytes; returns its id. */
   const leave = (bytes: number): { id: string; file: string; content: Buffer } => {

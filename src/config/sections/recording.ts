@@ -59,7 +59,7 @@ const storeFields = table({
     "text",
   ),
   caFile: file(
-    "CA certificates (PEM) that sign the store's certificate. Absent: those of Node.js.",
+    "CA certificates (PEM) that sign the store's certificate; read again when they change. Absent: those of Node.js.",
     "certificates",
   ),
   requestTimeout: duration("One request to the store. Past it the request is sent again.", {

@@ -53,6 +53,7 @@ export class Recorder {
   #writer: string;
   #signingKey: string;
   #retention: Retention;
+  #storeCa: string | undefined;
   #worker: Worker | undefined;
   #slab = new Slab();
   #slabsAway = 0;
@@ -65,6 +66,7 @@ export class Recorder {
     this.#writer = options.writer;
     this.#signingKey = options.signingKey;
     this.#retention = options.retention;
+    this.#storeCa = options.storeCa;
   }
 
   /** Number of open recordings. */
@@ -105,6 +107,12 @@ export class Recorder {
   keep(retention: Retention): void {
     this.#retention = retention;
     this.#worker?.postMessage({ kind: "retention", retention } satisfies ToThread);
+  }
+
+  /** From now on verifies the store's certificate with these authorities. */
+  trustStore(ca: string | undefined): void {
+    this.#storeCa = ca;
+    this.#worker?.postMessage({ kind: "store-ca", ca } satisfies ToThread);
   }
 
   /** Resolves when every ended recording is on the disk, or when the thread has ended. */
@@ -192,8 +200,8 @@ export class Recorder {
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker;
     const { program = PROGRAM, folder, store } = this.#options;
-    const [signingKey, retention] = [this.#signingKey, this.#retention];
-    const workerData: ThreadInput = { folder, writer: this.#writer, signingKey, retention, store };
+    const [writer, signingKey, retention] = [this.#writer, this.#signingKey, this.#retention];
+    const workerData: ThreadInput = { folder, writer, signingKey, retention, store, storeCa: this.#storeCa };
     const worker = new Worker(program, { workerData });
     this.#worker = worker;
     // A running session keeps the process alive, but its recorder's thread does not.

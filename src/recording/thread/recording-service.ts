@@ -50,7 +50,7 @@ export class RecordingService {
     this.#disk = disk;
   }
 
-  receive(message: Exclude<ToThread, { kind: "stop" | "retention" }>): void {
+  receive(message: Exclude<ToThread, { kind: "stop" | "retention" | "store-ca" }>): void {
     switch (message.kind) {
       case "open":
         this.#create(message.handle, message.file);

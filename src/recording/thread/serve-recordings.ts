@@ -63,6 +63,10 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
       void deleteOld();
       return;
     }
+    if (message.kind === "store-ca") {
+      uploads?.trust(message.ca);
+      return;
+    }
     if (message.kind !== "stop") {
       service.receive(message);
       return;
@@ -81,15 +85,16 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
 /** Uploads the folder's recordings until `stop`. A later start repeats an interrupted upload. */
 function serveUploads(
   store: RecordingStore,
-  { folder, writer }: ThreadInput,
+  { folder, writer, storeCa }: ThreadInput,
   answer: (message: FromThread) => void,
-): { stop(): void } {
+): { trust(ca: string | undefined): void; stop(): void } {
+  let ca = storeCa;
   let timer: NodeJS.Timeout | undefined;
   let uploader: Uploader | undefined;
   let isStopped = false;
   const round = async (): Promise<void> => {
     try {
-      uploader ??= new (await import("../storage/s3/uploader.ts")).Uploader(folder, store);
+      uploader ??= new (await import("../storage/s3/uploader.ts")).Uploader(folder, store, ca);
       const isActive = isFirstWriter(folder, writer);
       if (!isStopped) answer({ kind: "uploads", round: await uploader.round(isActive), isActive });
     } catch {
@@ -99,6 +104,10 @@ function serveUploads(
   };
   void round();
   return {
+    trust: (next) => {
+      ca = next;
+      uploader?.trust(next);
+    },
     stop: () => {
       isStopped = true;
       clearTimeout(timer);

@@ -14,6 +14,8 @@ export interface ThreadInput {
   readonly retention: Retention;
   /** Absent if recordings stay in the folder. */
   readonly store?: RecordingStore | undefined;
+  /** The authorities that the store's certificate is verified with, PEM. Absent: those of Node.js. */
+  readonly storeCa?: string | undefined;
 }
 
 /** Messages to the thread, which handles them in order. `handle` is a session's number in this process. */
@@ -32,6 +34,8 @@ export type ToThread =
   | { readonly kind: "discard"; readonly handle: number }
   | { readonly kind: "signing-key"; readonly signingKey: string }
   | { readonly kind: "retention"; readonly retention: Retention }
+  /** The store's authorities from now on. */
+  | { readonly kind: "store-ca"; readonly ca: string | undefined }
   /** Ends the thread once all ended recordings are on the disk. */
   | { readonly kind: "stop" };
 

@@ -15,6 +15,8 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   authorizationWebhook: ["authority", "client"],
   auditWebhook: ["authority", "client"],
   oidc: ["authority"],
+  recordingStore: ["authority"],
+  quotaStore: ["authority", "client"],
 };
 
 let files: GatewayFiles;
@@ -67,6 +69,12 @@ async function start(): Promise<TestGateway> {
         },
         authorization: { mode: ["Webhook"], webhook: at("/access") },
         audit: { webhook: at("/audit") },
+        quotaStore: { ...at(), url: "rediss://127.0.0.1:1" },
+        recording: {
+          folder: "recordings",
+          rules: [],
+          s3: { endpoint: "https://127.0.0.1:1", bucket: "recordings", caFile: "ca.crt" },
+        },
       },
     },
     files,

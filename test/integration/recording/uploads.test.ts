@@ -305,7 +305,11 @@ function pageOf(uploads: string, marker: string): string {
 }
 
 async function sweep(isOwn: (key: string) => boolean): Promise<number> {
-  const opened = await S3Store.open(settings(), new AbortController().signal);
+  const opened = await S3Store.open({
+    settings: settings(),
+    signal: new AbortController().signal,
+    trust: { ca: undefined },
+  });
   try {
     return await sweepUploads(opened, isOwn);
   } finally {

@@ -18,6 +18,7 @@ import { fixedBound } from "../../support/fixed-bound.ts";
 import { FakeStore } from "../../support/recording/fake-store.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 import { RecordedGateway, settingsOf } from "../../support/recording/recorded-gateway.ts";
+import { issueCertificate } from "../../support/test-certificates.ts";
 
 const BUCKET_LIST_MS = fixedBound("src/recording/storage/s3/bucket-index.ts", "BUCKET_LIST_MS");
 const MAX_BUCKET_HEADER_BYTES = fixedBound(
@@ -30,6 +31,7 @@ const MAX_OBJECT_PAGES = fixedBound("src/recording/storage/s3/list-objects.ts", 
 
 const { privateKey } = generateKeyPairSync("ed25519");
 const DAY = "recordings/2026/11/22";
+const REFUSED_CERTIFICATE = "CERT_SIGNATURE_FAILURE";
 
 let store: FakeStore;
 let folder: string;
@@ -107,7 +109,7 @@ async function list(from: RecordingsApi, query = "") {
   return { names, metadata, warning: answer.headers.Warning };
 }
 function index(nowMs?: () => number, maxRecordings?: number): BucketIndex {
-  const opened = new BucketIndex(settings(), nowMs, maxRecordings);
+  const opened = new BucketIndex(settings(), undefined, nowMs, maxRecordings);
   ends.push(() => opened.stop());
   return opened;
 }
@@ -256,6 +258,48 @@ it("of a folder past its bound the newest are listed, and older ones are found",
   expect((await ask(own, { name: "b" })).status).toBe(200);
   await expect(ask(own, { query: "watch=1" })).rejects.toMatchObject({ code: 400 });
 });
+
+it("by a store whose authority changes are written and read by the file's new one, without a restart", async () => {
+  const identityOf = async () => {
+    const authority = await issueCertificate({ commonName: "store authority" });
+    const own = await issueCertificate({ commonName: "store" }, authority, { addresses: ["127.0.0.1"] });
+    return { ca: authority.cert, own };
+  };
+  const [before, after] = [await identityOf(), await identityOf()];
+  const caFile = path.join(folder, "store-ca.crt");
+  writeFileSync(caFile, before.ca);
+  const secure = await FakeStore.start(before.own);
+  const gateway = await RecordedGateway.start({ recording: { s3: { ...secure.section, caFile } } });
+  ends.push(() => void secure.close());
+  const record = async (): Promise<void> => {
+    const at = execPath({ namespace: "default", pod: "web", container: "main" }, ["echo", "x"]);
+    await new WebSocketExecutor(gateway.target, at).stream({ stdout: { takePart: () => undefined } });
+  };
+  const secured = settingsOf(folder, { s3: { ...secure.section, caFile } }).s3;
+  const read = new StoreRecordings(secured, gateway.storeTrust);
+  ends.push(() => read.stop());
+  const find = async (at: number) => {
+    const id = path.basename([...secure.objects.keys()][at] ?? "", ".cast");
+    return (await read.find({ namespace: "default", id }))?.facts.session === id;
+  };
+  try {
+    await record();
+    await eventually("an upload", () => secure.objects.size === 1);
+    expect(await find(0)).toBe(true);
+    secure.replaceCertificate(after.own);
+    await record();
+    await eventually("an error", () => gateway.logLines.join("").includes(REFUSED_CERTIFICATE));
+    await expect(find(0)).rejects.toThrow(REFUSED_CERTIFICATE);
+    writeFileSync(caFile, "no certificate");
+    await eventually("it is logged", () => gateway.logLines.join("").includes("could not be read again"));
+    writeFileSync(caFile, after.ca);
+    await eventually("another upload", () => secure.objects.size === 2);
+    expect([await find(0), await find(1)]).toEqual([true, true]);
+    expect(gateway.logLines.join("")).toContain('"use":"recordingStore"');
+  } finally {
+    await gateway.stop();
+  }
+}, 60_000);
 
 describe("the list of a bucket", () => {
   it("goes through its pages, and takes nothing but recordings", async () => {

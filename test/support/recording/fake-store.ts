@@ -1,6 +1,12 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+
+interface ServerIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
 
 /** An S3 store in memory: PUT, HEAD, parts of objects, and lists in pages. */
 export class FakeStore {
@@ -10,14 +16,17 @@ export class FakeStore {
   pageSize = 1_000;
   /** Answers a request itself by returning true. */
   fault: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
-  readonly #server: Server;
+  readonly #server: Server | TlsServer;
 
-  private constructor() {
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+  private constructor(tls: ServerIdentity | undefined) {
+    const answer = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#answer(request, response);
+    this.#server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
   }
 
-  static async start(): Promise<FakeStore> {
-    const store = new FakeStore();
+  /** Serves HTTPS if it has a certificate. */
+  static async start(tls?: ServerIdentity): Promise<FakeStore> {
+    const store = new FakeStore(tls);
     store.#server.listen(0, "127.0.0.1");
     await once(store.#server, "listening");
     return store;
@@ -25,7 +34,14 @@ export class FakeStore {
 
   get section(): { endpoint: string; bucket: string } {
     const { port } = this.#server.address() as AddressInfo;
-    return { endpoint: `http://127.0.0.1:${port}`, bucket: "bucket" };
+    const scheme = this.#server instanceof TlsServer ? "https" : "http";
+    return { endpoint: `${scheme}://127.0.0.1:${port}`, bucket: "bucket" };
+  }
+
+  /** Has this certificate from now on, and ends all connections. */
+  replaceCertificate(tls: ServerIdentity): void {
+    (this.#server as TlsServer).setSecureContext(tls);
+    this.#server.closeAllConnections();
   }
 
   put(key: string, content: Buffer | string): void {

@@ -4,10 +4,12 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Target } from "../../../packages/client/src/index.ts";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
+import { startRecording } from "../../../src/app/sessions-component.ts";
 import { CONFIGURATION_KIND, parseConfiguration } from "../../../src/config/configuration.ts";
+import { UpstreamTlsFiles } from "../../../src/net/upstream-tls-files.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
-import { buildRecording } from "../../../src/recording/component.ts";
+import type { BuiltRecording } from "../../../src/recording/component.ts";
 import { eventually } from "../eventually.ts";
 import { runWebNode } from "../fake-nodes.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "../gateway-harness.ts";
@@ -33,8 +35,9 @@ export class RecordedGateway {
   readonly harness: GatewayHarness;
   readonly #metrics: Metrics;
   readonly #node: FakeNode | undefined;
-  readonly #recording: Awaited<ReturnType<typeof buildRecording>>;
+  readonly #recording: BuiltRecording;
   readonly #ownsFolder: boolean;
+  readonly #upstreams: UpstreamTlsFiles;
   /** Log lines about recordings. */
   readonly logLines: string[];
   #stopped: Promise<void> | undefined;
@@ -44,9 +47,10 @@ export class RecordedGateway {
     harness: GatewayHarness,
     metrics: Metrics,
     node: FakeNode | undefined,
-    recording: Awaited<ReturnType<typeof buildRecording>>,
+    recording: BuiltRecording,
     logLines: string[],
     ownsFolder: boolean,
+    upstreams: UpstreamTlsFiles,
   ) {
     this.folder = folder;
     this.harness = harness;
@@ -55,6 +59,7 @@ export class RecordedGateway {
     this.#recording = recording;
     this.logLines = logLines;
     this.#ownsFolder = ownsFolder;
+    this.#upstreams = upstreams;
   }
 
   static async start(options: RecordedGatewayOptions = {}): Promise<RecordedGateway> {
@@ -72,7 +77,14 @@ export class RecordedGateway {
         : undefined;
     const cluster = { getPod: () => undefined };
     const { program = PROGRAM } = options;
-    const recording = await buildRecording(settings, { cluster, metrics, logger, program });
+    const upstreams = new UpstreamTlsFiles({ logger });
+    const parts = { metrics, logger, upstreams, program };
+    const started = await startRecording(
+      { recording: settings } as never,
+      { store: cluster } as never,
+      parts,
+    );
+    const recording = started.recording as BuiltRecording;
     const harness = await startGatewayHarness({
       kubeletPort: options.kubeletPort ?? (node as FakeNode).port,
       beforeDial: recording.beforeDial,
@@ -81,7 +93,7 @@ export class RecordedGateway {
       ...(options.limits !== undefined && { limits: options.limits }),
     });
     const ownsFolder = options.folder === undefined;
-    return new RecordedGateway(folder, harness, metrics, node, recording, logLines, ownsFolder);
+    return new RecordedGateway(folder, harness, metrics, node, recording, logLines, ownsFolder, upstreams);
   }
 
   get authority(): string {
@@ -90,6 +102,10 @@ export class RecordedGateway {
 
   get target(): Target {
     return new Target({ url: `http://${this.harness.authority}` });
+  }
+
+  get storeTrust() {
+    return this.#recording.storeTrust;
   }
 
   async metric(name: string): Promise<string[]> {
@@ -117,6 +133,7 @@ export class RecordedGateway {
     this.#stopped ??= (async () => {
       await this.harness.close();
       await this.#recording.stop();
+      this.#upstreams.stop();
       await this.#node?.close();
     })();
     return this.#stopped;

@@ -42,6 +42,7 @@ type Known = StoredRecording | "other";
  */
 export class BucketIndex {
   readonly #settings: RecordingStore;
+  readonly #trust: { readonly ca: string | undefined };
   readonly #nowMs: () => number;
   readonly #maxRecordings: number;
   readonly #stopping = new AbortController();
@@ -55,10 +56,12 @@ export class BucketIndex {
 
   constructor(
     settings: RecordingStore,
+    trust: { readonly ca: string | undefined } = { ca: undefined },
     nowMs: () => number = () => performance.now(),
     maxRecordings: number = MAX_BUCKET_RECORDINGS,
   ) {
     this.#settings = settings;
+    this.#trust = trust;
     this.#nowMs = nowMs;
     this.#maxRecordings = maxRecordings;
   }
@@ -249,7 +252,12 @@ export class BucketIndex {
   }
 
   #opened(): Promise<S3Store> {
-    this.#store ??= S3Store.open(this.#settings, this.#stopping.signal, READ_AT_ONCE);
+    this.#store ??= S3Store.open({
+      settings: this.#settings,
+      signal: this.#stopping.signal,
+      trust: this.#trust,
+      maxSockets: READ_AT_ONCE,
+    });
     return this.#store;
   }
 }

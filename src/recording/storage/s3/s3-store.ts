@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type IncomingHttpHeaders, Agent as PlainAgent, request as requestPlainly } from "node:http";
 import { Agent, request } from "node:https";
@@ -44,30 +43,42 @@ interface S3Credentials {
 
 type Signer = typeof import("aws4fetch").AwsV4Signer;
 
+interface StoreOptions {
+  readonly settings: RecordingStore;
+  /** Aborts all requests. */
+  readonly signal: AbortSignal;
+  /** Authorities that may sign the store's certificate, PEM; undefined: those of Node.js. May change. */
+  readonly trust: { readonly ca: string | undefined };
+  readonly maxSockets?: number;
+}
+
 /** Sends signed requests to a bucket, with a time limit, and repeats them after temporary failures. */
 export class S3Store {
   readonly settings: RecordingStore;
   readonly #signer: Signer;
   readonly #signal: AbortSignal;
-  readonly #agent: Agent | PlainAgent;
+  readonly #trust: StoreOptions["trust"];
+  readonly #maxSockets: number;
+  #agent: Agent | PlainAgent;
+  /** The authorities of `#agent`. */
+  #ca: string | undefined;
   /** How far the store's clock is ahead of this one. */
   #skewMs = 0;
 
-  private constructor(settings: RecordingStore, signer: Signer, signal: AbortSignal, maxSockets: number) {
+  private constructor(signer: Signer, { settings, signal, trust, maxSockets = 2 }: StoreOptions) {
     this.settings = settings;
     this.#signer = signer;
     this.#signal = signal;
-    const { endpoint, caFile } = settings;
-    const options = { keepAlive: true, maxSockets };
-    this.#agent = endpoint.startsWith("http:")
-      ? new PlainAgent(options)
-      : new Agent({ ...options, ...(caFile !== undefined && { ca: readFileSync(caFile) }) });
+    this.#trust = trust;
+    this.#maxSockets = maxSockets;
+    this.#ca = trust.ca;
+    this.#agent = this.#newAgent();
   }
 
-  /** Throws NotInstalledError, or the system's error if the CA file cannot be read. */
-  static async open(settings: RecordingStore, signal: AbortSignal, maxSockets = 2): Promise<S3Store> {
+  /** Rejects with NotInstalledError. */
+  static async open(options: StoreOptions): Promise<S3Store> {
     const { AwsV4Signer } = await import("aws4fetch").catch(notInstalled("aws4fetch", "recording.s3"));
-    return new S3Store(settings, AwsV4Signer, signal, maxSockets);
+    return new S3Store(AwsV4Signer, options);
   }
 
   /** Rejects with S3Error if the status is not 2xx, or if the body is an error. */
@@ -87,6 +98,24 @@ export class S3Store {
 
   close(): void {
     this.#agent.destroy();
+  }
+
+  #newAgent(): Agent | PlainAgent {
+    const options = { keepAlive: true, maxSockets: this.#maxSockets };
+    return this.settings.endpoint.startsWith("http:")
+      ? new PlainAgent(options)
+      : new Agent({ ...options, ...(this.#ca !== undefined && { ca: this.#ca }) });
+  }
+
+  /** The connections that trust the current authorities. Running requests keep theirs. */
+  #currentAgent(): Agent | PlainAgent {
+    if (this.#trust.ca === this.#ca) return this.#agent;
+    const before = this.#agent;
+    before.maxFreeSockets = 0;
+    for (const socket of Object.values(before.freeSockets).flat()) socket?.destroy();
+    this.#ca = this.#trust.ca;
+    this.#agent = this.#newAgent();
+    return this.#agent;
   }
 
   async #attempt(call: S3Call, maySetClock = true): Promise<S3Answer> {
@@ -157,7 +186,7 @@ export class S3Store {
         url,
         {
           method,
-          agent: this.#agent,
+          agent: this.#currentAgent(),
           signal: this.#signal,
           headers: { ...Object.fromEntries(headers), "content-length": body?.byteLength ?? 0 },
         },

@@ -38,6 +38,7 @@ interface Waiting {
 export class Uploader {
   readonly #folder: string;
   readonly #settings: RecordingStore;
+  readonly #trust: { ca: string | undefined };
   readonly #nowMs: () => number;
   readonly #stopping = new AbortController();
   readonly #failures = new Map<string, number>();
@@ -46,9 +47,11 @@ export class Uploader {
   #failedRounds = 0;
   #notBeforeMs = 0;
 
-  constructor(folder: string, settings: RecordingStore, nowMs: () => number = Date.now) {
+  /** `ca`: the store's authorities, PEM. */
+  constructor(folder: string, settings: RecordingStore, ca?: string, nowMs: () => number = Date.now) {
     this.#folder = folder;
     this.#settings = settings;
+    this.#trust = { ca };
     this.#nowMs = nowMs;
   }
 
@@ -88,6 +91,12 @@ export class Uploader {
     return { ...summaryOf(left, this.#nowMs()), uploaded, failed, ...(problem !== undefined && { problem }) };
   }
 
+  /** Trusts these authorities from now on, and tries again at once what failed. */
+  trust(ca: string | undefined): void {
+    this.#trust.ca = ca;
+    this.#notBeforeMs = 0;
+  }
+
   /** Aborts the upload in progress. */
   stop(): void {
     this.#stopping.abort();
@@ -95,7 +104,11 @@ export class Uploader {
   }
 
   async #open(waiting: readonly Waiting[]): Promise<S3Store> {
-    this.#store ??= await S3Store.open(this.#settings, this.#stopping.signal);
+    this.#store ??= await S3Store.open({
+      settings: this.#settings,
+      signal: this.#stopping.signal,
+      trust: this.#trust,
+    });
     if (!this.#isSwept) {
       const own = new Set(waiting.map(({ file }) => this.#keyOf(file)));
       // Credentials may permit only uploads; then the sweep counts as done.
