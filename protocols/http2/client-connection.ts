@@ -5,7 +5,7 @@ import { HeaderBlockReader, tooManyHeaders } from "./header-block-reader.ts";
 import { bytesOf, type HeaderEntry } from "./hpack/dynamic-table.ts";
 import { ERROR_CODE, Http2Error } from "./http2-error.ts";
 import { DEFAULT_MAX_FRAME_BYTES, defaultHttp2Limits, FLAGS, FRAME, type Http2Limits } from "./limits.ts";
-import { defaultPeerSettings, type PeerSettings, withSettings } from "./peer-settings.ts";
+import { defaultPeerSettings, withSettings } from "./peer-settings.ts";
 import { ReceiveWindow, SendWindow } from "./receive-window.ts";
 import { checkFields, type HeaderFields, type ResponseHead, readResponseHead } from "./response-fields.ts";
 
@@ -55,7 +55,7 @@ export class ClientConnection {
   readonly #blocks: HeaderBlockReader;
   readonly #sendWindow = new SendWindow();
   readonly #receiveWindow = new ReceiveWindow(0);
-  #settings: PeerSettings = defaultPeerSettings;
+  #settings = defaultPeerSettings;
   #hasSettings = false;
   #stream: OpenStream | undefined;
   #lastStreamId = -1;

@@ -3,7 +3,7 @@ import { ERROR_CODE, Http2Error } from "./http2-error.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES, SETTING } from "./limits.ts";
 
 /** The server's SETTINGS that affect a client with small frames and uncompressed headers. */
-export interface PeerSettings {
+interface PeerSettings {
   readonly initialWindowBytes: number;
   readonly maxConcurrentStreams: number;
 }

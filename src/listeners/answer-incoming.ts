@@ -17,7 +17,8 @@ import { UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { HandshakeRefusal } from "../sessions/client-handshake.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
-import { type AnswerContext, answerAndClose } from "./answer.ts";
+import type { ResponseContext } from "../sessions/resumption/owner-server.ts";
+import { answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
 import { type ListenerContext, networkOf } from "./edge-rules.ts";
 import type { RequestSeats } from "./request-seats.ts";
@@ -85,7 +86,7 @@ export interface ListenerRoutes extends AuditedRoutes {
   handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
   handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
   refuse(downstream: HttpDownstream, refusal: StatusError): void;
-  refuseUpgrade(socket: Duplex, refusal: StatusError, context: AnswerContext): void;
+  refuseUpgrade(socket: Duplex, refusal: StatusError, context: ResponseContext): void;
 }
 
 /** Answers a plain request. Rejects only for the gateway's own faults. */

@@ -32,8 +32,6 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-export type AnswerContext = ResponseContext;
-
 /**
  * Encodes a response head for a socket that Node's HTTP server has handed over. Headers keep their
  * order and case.
@@ -48,7 +46,7 @@ function encodeResponseHead(status: number, headers: HeaderList, statusMessage?:
  * Refuses an upgrade with a Status that kubectl decodes, and closes, since a refused connection is not
  * reused.
  */
-export function refuseUpgrade(socket: Duplex, error: StatusError, context: AnswerContext): void {
+export function refuseUpgrade(socket: Duplex, error: StatusError, context: ResponseContext): void {
   const body = Buffer.from(statusBody(error.status, MAX_UPGRADE_STATUS_BYTES));
   answerAndClose(socket, error.code, Object.entries(statusHeaders(error.status)), body, context);
 }
@@ -62,7 +60,7 @@ export function answerAndClose(
   status: number,
   headers: HeaderList,
   body: Uint8Array,
-  context: AnswerContext,
+  context: ResponseContext,
 ): void {
   if (!socket.writable) return;
   const lines: HeaderLine[] = [

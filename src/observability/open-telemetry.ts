@@ -7,7 +7,6 @@ import type {
   TraceAttributes,
   TracedRequest,
   TraceSpan,
-  TraceStep,
   Tracing,
 } from "@sluice/client/internal/observability/trace";
 import type { GatewayConfiguration } from "../config/configuration.ts";
@@ -203,7 +202,7 @@ class OtelRequestTrace implements RequestTrace {
     this.#span.setAttributes(attributes);
   }
 
-  begin(step: TraceStep): TraceSpan {
+  begin(step: string): TraceSpan {
     const { SpanKind, SpanStatusCode } = this.#api;
     const isOutward = step === "dial" || step === "upgrade";
     const kind = isOutward ? SpanKind.CLIENT : SpanKind.INTERNAL;

@@ -1,4 +1,4 @@
-import { LEFT, type OutputAnswer, type OutputEvent, type OutputPage } from "../sessions/session-outputs.ts";
+import { LEFT, type OutputAnswer, type OutputPage } from "../sessions/session-outputs.ts";
 import type { StreamingSession } from "./streaming-session.ts";
 
 /** How long a session's process may leave a viewer without an answer. Past it the view ends. */
@@ -106,7 +106,7 @@ class CastLines {
     const [size] = first.events.filter(([, code]) => code === "r");
     const header = {
       version: 3,
-      term: size === undefined ? DEFAULT_SIZE : sizeOf(size),
+      term: size === undefined ? DEFAULT_SIZE : sizeOf(size[2]),
       timestamp: Math.floor(this.#lastMs / 1_000),
       title: `${title} by ${spec.user.username}`,
     };
@@ -136,7 +136,7 @@ class CastLines {
   }
 }
 
-function sizeOf([, , text]: OutputEvent): typeof DEFAULT_SIZE {
+function sizeOf(text: string): typeof DEFAULT_SIZE {
   const [cols = 0, rows = 0] = text.split("x").map(Number);
   return { cols, rows };
 }

@@ -87,16 +87,13 @@ export interface SessionRunContext {
   readonly beforeDial?: BeforeDial | undefined;
 }
 
-/** Keeps sessions when their connection breaks. */
-export interface ResumptionContext {
+/** Runs a session that may be resumed: it is kept when its connection breaks. */
+export interface ResumableRunContext extends SessionRunContext {
   /** Absent: no session outlives its connection. */
   readonly resumable?: ResumableSessions | undefined;
   /** Absent: this gateway is the only replica. */
   readonly peers?: SessionPeers | undefined;
 }
-
-/** Runs a session that may be resumed. */
-export type ResumableRunContext = SessionRunContext & ResumptionContext;
 
 /**
  * The gateway's parts, which app.ts builds once. Each step of a request asks for one of the

@@ -76,7 +76,7 @@ export interface Admission {
 }
 
 /** The rule that admitted a session, and the reason that its user gave. */
-export interface AppliedPolicy extends GrantedSession {
+interface AppliedPolicy extends GrantedSession {
   readonly reason: string;
 }
 

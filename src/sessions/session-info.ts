@@ -46,7 +46,7 @@ export interface SessionInfo extends ListedSession {
 }
 
 /** Facts for observers only, in no list and no log line: a command line may contain secrets. */
-export interface SessionDetails {
+interface SessionDetails {
   /** Absent for a port-forward. */
   readonly container?: string | undefined;
   readonly isEphemeral?: boolean | undefined;

@@ -36,7 +36,7 @@ export interface OutputRead {
 export const LEFT = -2;
 
 /** Output, a size as "COLSxROWS", or a note for the viewer. Times are milliseconds since 1970. */
-export type OutputEvent = readonly [atMs: number, code: "o" | "r" | "m", text: string];
+type OutputEvent = readonly [atMs: number, code: "o" | "r" | "m", text: string];
 
 export interface OutputPage {
   /** Greater than `after` if the viewer missed the events in between. */

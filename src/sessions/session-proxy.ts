@@ -9,7 +9,7 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Limits } from "../config/sections/limits.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay } from "./carriers/relay.ts";
-import { Translator, type TranslatorOptions } from "./carriers/translator.ts";
+import { Translator } from "./carriers/translator.ts";
 import { Tunnel, type TunnelOptions } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { Admission } from "./leg.ts";
@@ -156,7 +156,7 @@ function passThrough(parts: ProxyParts): SessionProxy {
 
 function translate(parts: ProxyParts): SessionProxy {
   const { admission, handshake, response, upstream, observers, limits, webSocketLimits } = parts;
-  const options: TranslatorOptions = {
+  const options = {
     requested: admission.request.streams,
     upstreamVersion: chosenStreamProtocol(response, admission) as RemoteCommandVersion,
     rewritesStatus: admission.plan.statusStyle === "kubelet",

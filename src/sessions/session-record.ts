@@ -12,7 +12,7 @@ import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import type { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionReport, StreamingSession } from "./session.ts";
-import type { SessionDetails, SessionInfo } from "./session-info.ts";
+import type { SessionInfo } from "./session-info.ts";
 
 /**
  * One session as operators see it: its place, its metrics, and a log line at its start and end. It
@@ -219,7 +219,7 @@ function detailsOf({
   user,
   container = request.container,
   isEphemeral = false,
-}: Admission): SessionDetails {
+}: Admission): SessionInfo["details"] {
   const { command, streams, headers, remoteAddress } = request;
   return {
     ...(request.subresource !== "portforward" && { container, isEphemeral }),

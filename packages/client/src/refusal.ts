@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { decodeStatus } from "@sluice/protocols/remotecommand";
-import type { ApiStatus } from "./http/upstream/connect-error.ts";
+import type { ConnectError } from "./http/upstream/connect-error.ts";
 
 /**
  * A refusal's body: a Status is a few hundred bytes, a proxy's HTML page may be long. Past it the
@@ -31,7 +31,7 @@ export async function readRefusal(body: Readable): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-export function apiStatusIn(body: Uint8Array): ApiStatus | undefined {
+export function apiStatusIn(body: Uint8Array): ConnectError["apiStatus"] {
   const status = decodeStatus(body);
   if (status === undefined) return undefined;
   const { message, reason, code } = status;

@@ -1,19 +1,12 @@
 import { randomBytes } from "node:crypto";
-import {
-  canEndInput,
-  type LoadDirection,
-  type LoadKind,
-  type LoadPart,
-  type LoadPlan,
-  type LoadProtocol,
-} from "@sluice/lab/load/load-plan";
+import { canEndInput, type LoadPart, type LoadPlan } from "@sluice/lab/load/load-plan";
 import { LineSequence } from "@sluice/lab/load/seeded-stream";
 import { UsageError } from "../command.ts";
 import type { LoadValues } from "../commands/load.ts";
 import { remotePort } from "../flag-readers.ts";
 import { type SessionPlace, sessionPath } from "./load-target.ts";
 
-const PROTOCOLS_OF: Readonly<Record<LoadKind, readonly LoadProtocol[]>> = {
+const PROTOCOLS_OF: Readonly<Record<LoadPlan["kind"], readonly LoadPlan["protocol"][]>> = {
   exec: ["ws-v5", "ws-v4", "spdy"],
   attach: ["ws-v5", "ws-v4", "spdy"],
   "port-forward": ["tunnel", "spdy", "legacy"],
@@ -45,7 +38,7 @@ export function planOf(
     "protocol",
     values.protocol ?? PROTOCOLS_OF[kind][0],
     PROTOCOLS_OF[kind],
-  ) as LoadProtocol;
+  ) as LoadPlan["protocol"];
   const { direction } = values;
   if (direction !== "echo" && values["in-flight"] !== undefined)
     throw new UsageError(`--in-flight ${values["in-flight"]}: only messages of --direction echo come back`);
@@ -100,8 +93,8 @@ function numbersOf(values: LoadValues) {
  */
 function verificationOf(
   { verify }: LoadValues,
-  kind: LoadKind,
-  direction: LoadDirection,
+  kind: LoadPlan["kind"],
+  direction: LoadPlan["direction"],
   isCommandOurs: boolean,
   sessions: number,
 ): LoadPlan["verification"] {
@@ -142,7 +135,7 @@ function oneOf(flag: string, value: unknown, allowed: readonly string[]): string
 }
 
 /** The remote command whose output the generator can judge. */
-function defaultCommand(direction: LoadDirection, byteLength: number | undefined): string[] {
+function defaultCommand(direction: LoadPlan["direction"], byteLength: number | undefined): string[] {
   if (direction === "echo") return ["cat"];
   return direction === "upload" ? ["sha256sum"] : LineSequence.command(byteLength);
 }

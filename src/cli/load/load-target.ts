@@ -4,7 +4,7 @@ import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
 import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
-import type { LoadKind, LoadProtocol } from "@sluice/lab/load/load-plan";
+import type { LoadPlan } from "@sluice/lab/load/load-plan";
 import { UsageError } from "../command.ts";
 import type { TargetValues } from "../commands/target-flags.ts";
 
@@ -81,7 +81,7 @@ export async function openTarget(spec: TargetSpec): Promise<Target> {
 
 /** The target of a session. */
 export interface SessionPlace {
-  readonly kind: LoadKind;
+  readonly kind: LoadPlan["kind"];
   readonly speaks: "api-server" | "kubelet";
   readonly streamingUrl: string | undefined;
   readonly namespace: string;
@@ -90,7 +90,7 @@ export interface SessionPlace {
   readonly port: number;
   readonly command: readonly string[];
   readonly hasInput: boolean;
-  readonly protocol: LoadProtocol;
+  readonly protocol: LoadPlan["protocol"];
 }
 
 /** Path and query below the server's URL. */

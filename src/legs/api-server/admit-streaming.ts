@@ -23,7 +23,7 @@ import type {
   SessionRunContext,
 } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import type { Admission, AppliedPolicy } from "../../sessions/leg.ts";
+import type { Admission } from "../../sessions/leg.ts";
 import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import {
@@ -31,12 +31,6 @@ import {
   type StreamingPath,
   type StreamingRequest,
 } from "../../sessions/streaming-request.ts";
-
-/**
- * Returns the admission rule that may judge the session; undefined if none may, and the session goes
- * to its node.
- */
-export type JudgeConnect = ConnectAdmission["judge"];
 
 /** A session with a pod of the cluster, and the pod's node. */
 export interface ApiServerAdmission extends Admission {
@@ -51,7 +45,7 @@ export async function admitStreaming(
   path: StreamingPath,
   incoming: IncomingStreaming,
   gateway: GatewayContext,
-  judgeConnect: JudgeConnect | undefined,
+  judgeConnect: ConnectAdmission["judge"] | undefined,
 ): Promise<ApiServerAdmission> {
   const { user, requireCreate } = await admitUser(path, incoming, gateway);
   const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
@@ -205,7 +199,7 @@ export function applyPolicy(
   target: StreamingTarget,
   plan: Plan,
   { policy, cluster }: Pick<SessionRunContext, "policy"> & Pick<ClusterContext, "cluster">,
-): AppliedPolicy {
+): Admission["policy"] {
   const { namespace, pod, subresource, command, streams, reason } = request;
   const known = cluster.getPod(namespace, pod);
   if (known === undefined || known.metadata.uid !== target.podUid)

@@ -5,6 +5,7 @@ import type { HeaderList } from "@sluice/client/internal/http/header-list";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
+import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
 import { isRuntimeUnreached, refusedPath } from "../../nodes/node-capability.ts";
 import type { ClusterContext, GatewayContext, SessionRunContext } from "../../sessions/context.ts";
 import type { Fallback, Refusal } from "../../sessions/leg.ts";
@@ -15,19 +16,14 @@ import { type ResumableLeg, resumableClient } from "../../sessions/resumption/ru
 import type { StreamingPath, StreamingRequest } from "../../sessions/streaming-request.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import {
-  type ApiServerAdmission,
-  admitStreaming,
-  admitUser,
-  applyPolicy,
-  type JudgeConnect,
-} from "./admit-streaming.ts";
+import { type ApiServerAdmission, admitStreaming, admitUser, applyPolicy } from "./admit-streaming.ts";
 import { dialNode } from "./dial-node.ts";
 import { impersonationLines } from "./user-lines.ts";
 
 /** Decides which sessions an API server must carry, and names that API server. */
 export interface AdmissionRoute {
-  readonly judge: JudgeConnect;
+  /** The rule that may judge the session; undefined if none may, and the session goes to its node. */
+  readonly judge: ConnectAdmission["judge"];
   readonly apiServer: ApiServerUpstream;
 }
 

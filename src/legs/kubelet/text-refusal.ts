@@ -4,7 +4,8 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import type { HeaderLine } from "@sluice/client/internal/http/header-list";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
-import { type AnswerContext, answerAndClose, writeAnswer } from "../../listeners/answer.ts";
+import { answerAndClose, writeAnswer } from "../../listeners/answer.ts";
+import type { ResponseContext } from "../../sessions/resumption/owner-server.ts";
 
 /** The kubelet's value for a runtime with too many pending streams. */
 const RETRY_AFTER_SECONDS = 60;
@@ -30,7 +31,7 @@ export function writeTextRefusal(downstream: HttpDownstream, refusal: StatusErro
   else writeAnswer(downstream, refusal.code, headersOf(refusal), Buffer.from(refusal.message));
 }
 
-export function refuseUpgradeInText(socket: Duplex, refusal: StatusError, context: AnswerContext): void {
+export function refuseUpgradeInText(socket: Duplex, refusal: StatusError, context: ResponseContext): void {
   answerAndClose(socket, refusal.code, headersOf(refusal), Buffer.from(refusal.message), context);
 }
 

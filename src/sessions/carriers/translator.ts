@@ -29,7 +29,7 @@ import { CloseTimeout, leaveBehindInput } from "./end-waits.ts";
 import { InputHold, SpdyInput } from "./input-hold.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 
-export interface TranslatorOptions {
+interface TranslatorOptions {
   readonly requested: RequestedStreams;
   /** The version that the upstream chose. Its error stream is text up to v3, and Status JSON from v4. */
   readonly upstreamVersion: RemoteCommandVersion;

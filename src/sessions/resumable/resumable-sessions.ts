@@ -48,7 +48,7 @@ interface ResumableSessionsOptions {
 }
 
 /** Repeats decisions from the session's start that may differ for its user by now. Throws StatusError. */
-export type Reauthorize = (user: UserInfo) => void;
+type Reauthorize = (user: UserInfo) => void;
 
 /** A resumable session, with the user and the key that a resumption must match. */
 interface HeldSession {

@@ -26,7 +26,7 @@ import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-swit
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
-import type { ResumptionContext, SessionRunContext } from "../context.ts";
+import type { ResumableRunContext } from "../context.ts";
 import type { IncomingStreaming } from "../incoming-request.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
@@ -45,7 +45,7 @@ export async function resumeSession(
   user: UserInfo,
   incoming: ResumedRequest,
   client: PendingClient,
-  gateway: ResumptionContext & Pick<SessionRunContext, "clock" | "limits" | "sessions" | "timeouts">,
+  gateway: Pick<ResumableRunContext, "resumable" | "peers" | "clock" | "limits" | "sessions" | "timeouts">,
 ): Promise<void> {
   const { resumable, peers, timeouts } = gateway;
   const place = resumable?.owner?.placeOf(resumption.session) ?? { at: "here" };
@@ -68,7 +68,7 @@ export async function resumeSession(
 }
 
 /** The gateway's parts that proxying a resumption needs. */
-type ElsewhereContext = Pick<SessionRunContext, "clock" | "limits" | "sessions" | "timeouts"> & {
+type ElsewhereContext = Pick<ResumableRunContext, "clock" | "limits" | "sessions" | "timeouts"> & {
   readonly resumable: ResumableSessions;
 };
 
@@ -159,7 +159,7 @@ export function attachToHeld(
   user: UserInfo,
   { method, headers, url, trail }: ResumedRequest,
   client: PendingClient,
-  { resumable }: ResumptionContext,
+  { resumable }: Pick<ResumableRunContext, "resumable">,
 ): void {
   const key = webSocketKeyOf({ method, headers });
   if (resumable === undefined) throw WIRE_ERRORS["resumption-off"].streaming();

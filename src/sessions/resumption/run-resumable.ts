@@ -3,7 +3,7 @@ import type { ResumableRunContext } from "../context.ts";
 import type { Downstream, IncomingStreaming } from "../incoming-request.ts";
 import type { Admission, Leg } from "../leg.ts";
 import type { PendingClient } from "../pending-client.ts";
-import { type Reauthorize, type ResumableSessions, resumptionIn } from "../resumable/resumable-sessions.ts";
+import { type ResumableSessions, resumptionIn } from "../resumable/resumable-sessions.ts";
 import { runSession } from "../run-session.ts";
 import { resumeSession } from "./resume-session.ts";
 
@@ -34,7 +34,7 @@ export function resumableClient(
   client: Downstream,
   admission: Admission,
   resumable: ResumableSessions | undefined,
-  reauthorize?: Reauthorize,
+  reauthorize?: (user: UserInfo) => void,
 ): Downstream {
   if (resumable === undefined) return client;
   return {

@@ -14,7 +14,7 @@ export interface Status {
   readonly code: number;
 }
 
-export interface StatusDetails {
+interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
   /** The resource (`pods`) for most reasons, the kind (`Pod`) for Invalid. */

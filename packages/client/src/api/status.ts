@@ -1,7 +1,7 @@
 // packages/client/api: Status as the API server writes it, options of logs
 
 import { goQuote } from "./go-json.ts";
-import type { Status, StatusCause, StatusDetails } from "./status-body.ts";
+import type { Status, StatusCause } from "./status-body.ts";
 
 export type { Status } from "./status-body.ts";
 export { NEVER_CACHED, statusBody, statusHeaders, statusOfBody } from "./status-body.ts";
@@ -131,7 +131,7 @@ export function genericError(code: number, message: string): StatusError {
   });
 }
 
-function failure(code: number, reason: string, message: string, details?: StatusDetails): StatusError {
+function failure(code: number, reason: string, message: string, details?: Status["details"]): StatusError {
   return new StatusError({
     kind: "Status",
     apiVersion: "v1",

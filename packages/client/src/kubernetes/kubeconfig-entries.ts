@@ -30,7 +30,7 @@ export interface KubeconfigEntries {
   readonly user: KubeconfigUser;
 }
 
-export interface KubeconfigUser {
+interface KubeconfigUser {
   readonly clientCertificate?: PemSource | undefined;
   readonly clientKey?: PemSource | undefined;
   readonly token?: string | undefined;

@@ -1,10 +1,5 @@
 import path from "node:path";
-import type {
-  EntrySelection,
-  Impersonation,
-  KubeconfigEntries,
-  KubeconfigUser,
-} from "./kubeconfig-entries.ts";
+import type { EntrySelection, Impersonation, KubeconfigEntries } from "./kubeconfig-entries.ts";
 
 /**
  * kubectl's flags, which override a kubeconfig. File names are relative to the working directory.
@@ -60,7 +55,7 @@ export function applyOverrides(
   return { ...merged, server: url, user: /^https:/i.test(url) ? merged.user : {} };
 }
 
-function userOf(user: KubeconfigUser, overrides: KubeconfigOverrides): KubeconfigUser {
+function userOf(user: KubeconfigEntries["user"], overrides: KubeconfigOverrides): KubeconfigEntries["user"] {
   const { token, username, password, clientCertificate, clientKey, impersonate } = overrides;
   return {
     ...user,

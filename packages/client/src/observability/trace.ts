@@ -1,5 +1,5 @@
 /** The parts of a request with their own spans. */
-export type TraceStep = "authenticate" | "authorize" | "locate" | "policy" | "dial" | "upgrade" | "session";
+type TraceStep = "authenticate" | "authorize" | "locate" | "policy" | "dial" | "upgrade" | "session";
 
 export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
 

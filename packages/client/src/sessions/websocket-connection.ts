@@ -41,7 +41,7 @@ export function clientEnd({ isClean, isProtocolError, code, reason }: WebSocketE
   return endOf("client-gone", isClean ? `the client closed with ${code}` : reason);
 }
 
-export interface WebSocketConnectionHandler {
+interface WebSocketConnectionHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
   /** Called once when the peer ends or breaks the connection. Never called after `close`. */
   onEnd(end: WebSocketEnd): void;

@@ -7,14 +7,10 @@ export type CommandExit =
   | { readonly type: "exited"; readonly code: number }
   | { readonly type: "failed"; readonly message: string };
 
-export interface ProcessEnvironment {
-  readonly hostname: string;
-}
-
 export interface CommandLine {
   readonly argv: readonly string[];
   readonly requested: RequestedStreams;
-  readonly environment: ProcessEnvironment;
+  readonly hostname: string;
   readonly maxStdinBufferBytes: number;
   /** The terminal size that the client sent before the command started. */
   readonly size?: TerminalSize | undefined;
@@ -52,7 +48,7 @@ export interface CommandProcess {
 }
 
 /** A container process' environment; only PATH is inherited from this program. */
-export function environmentOf({ hostname }: ProcessEnvironment): Record<string, string> {
+export function environmentOf(hostname: string): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     HOME: process.env.HOME ?? "/",

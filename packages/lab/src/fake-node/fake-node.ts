@@ -10,7 +10,6 @@ import { createHttp1Server } from "@sluice/client/internal/http/downstream/http1
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { FakePod } from "./fake-pod.ts";
 import { defaultFakeNodeLimits, type FakeNodeLimits, HTTP_BOUNDS } from "./limits.ts";
-import type { LiveSession } from "./open-connection.ts";
 import { type Refusal, textRefusal } from "./refusal.ts";
 import { RunningPod } from "./running-pod.ts";
 import { decide, type ServingNode } from "./serve-request.ts";
@@ -59,7 +58,7 @@ export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode
   const pods = new Map(
     options.pods.map((pod) => [`${pod.namespace}/${pod.name}`, new RunningPod(pod, limits)]),
   );
-  const sessions = new Set<LiveSession>();
+  const sessions: ServingNode["sessions"] = new Set();
   const shortestMs = Math.min(limits.streamCreationTimeoutMs, limits.streamStallTimeoutMs);
   const node: ServingNode = {
     limits,

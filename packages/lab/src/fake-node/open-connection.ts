@@ -1,10 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { SpdyConnection } from "@sluice/client/internal/sessions/spdy-connection";
-import {
-  WebSocketConnection,
-  type WebSocketConnectionHandler,
-} from "@sluice/client/internal/sessions/websocket-connection";
+import { WebSocketConnection } from "@sluice/client/internal/sessions/websocket-connection";
 import { ProtocolError } from "@sluice/protocols";
 import type { ChannelDemux } from "@sluice/protocols/remotecommand";
 import { defaultSpdyLimits } from "@sluice/protocols/spdy";
@@ -12,7 +9,7 @@ import { CLOSE, defaultWebSocketLimits } from "@sluice/protocols/websocket";
 import type { FakeNodeLimits } from "./limits.ts";
 
 /** A session that the node must be able to end. */
-export interface LiveSession {
+interface LiveSession {
   abort(): void | Promise<void>;
 }
 
@@ -27,7 +24,7 @@ export interface ServingContext {
 /** A WebSocket like a CRI server's: it sends no PING and no unsolicited PONG. */
 export function openWebSocket(
   socket: Duplex,
-  handler: WebSocketConnectionHandler,
+  handler: ConstructorParameters<typeof WebSocketConnection>[1],
   context: ServingContext,
 ): WebSocketConnection {
   return new WebSocketConnection(socket, handler, {

@@ -30,7 +30,7 @@ export class PipedProcess implements CommandProcess {
       spawn(path, line.argv.slice(1), {
         argv0: line.argv[0],
         cwd: WORKING_DIRECTORY,
-        env: environmentOf(line.environment),
+        env: environmentOf(line.hostname),
         detached: true,
         stdio,
       }),

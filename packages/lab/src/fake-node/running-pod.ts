@@ -6,13 +6,7 @@ import {
   withNineDigits,
 } from "@sluice/client/internal/api/pod-log-options";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
-import type {
-  CommandExit,
-  CommandProcess,
-  CommandProcessHandler,
-  OutputStream,
-  ProcessEnvironment,
-} from "./command-process.ts";
+import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
 import type { FakeContainer, FakePod } from "./fake-pod.ts";
 import type { FakeNodeLimits } from "./limits.ts";
 import { startCommand } from "./start-command.ts";
@@ -36,12 +30,8 @@ export class RunningPod {
   constructor(pod: FakePod, limits: FakeNodeLimits) {
     this.pod = pod;
     for (const container of pod.containers) {
-      this.#mainProcesses.set(container.name, new MainProcess(container, this.environment, limits));
+      this.#mainProcesses.set(container.name, new MainProcess(container, pod.name, limits));
     }
-  }
-
-  get environment(): ProcessEnvironment {
-    return { hostname: this.pod.name };
   }
 
   findContainer(name: string): MainProcess | undefined {
@@ -74,14 +64,14 @@ class MainProcess {
    * Throws CommandStartError if the container's command cannot run, for example because of a wrong
    * configuration.
    */
-  constructor(container: FakeContainer, environment: ProcessEnvironment, limits: FakeNodeLimits) {
+  constructor(container: FakeContainer, hostname: string, limits: FakeNodeLimits) {
     this.#container = container;
     this.log = new ContainerLog(limits.maxLogBytes);
     if (container.command === undefined) return;
     const requested = { stdin: true, stdout: true, stderr: true, tty: container.tty === true };
     const { maxStdinBufferBytes } = limits;
     this.#process = startCommand(
-      { argv: container.command, requested, environment, maxStdinBufferBytes },
+      { argv: container.command, requested, hostname, maxStdinBufferBytes },
       {
         onOutput: (stream, part) => this.#output(stream, part),
         onOutputEnd: (stream) => this.#tell(stream, ({ handler }) => handler.onOutputEnd(stream)),

@@ -91,7 +91,6 @@ function decideCommand(request: Request, route: KubeletRoute, node: ServingNode)
   if (!asksForUpgrade(request)) return { refusal: httpError(500, "Upgrade request required") };
 
   const argv = route.query.getAll("command");
-  const { environment } = running;
   const { maxStdinBufferBytes } = node.limits;
   const service: Omit<CommandService, "version"> = {
     subresource: route.subresource === "attach" ? "attach" : "exec",
@@ -100,7 +99,7 @@ function decideCommand(request: Request, route: KubeletRoute, node: ServingNode)
     start: (handler, size) =>
       route.subresource === "attach"
         ? main.attach(requested, handler)
-        : startCommand({ argv, requested, environment, maxStdinBufferBytes, size }, handler),
+        : startCommand({ argv, requested, hostname: running.pod.name, maxStdinBufferBytes, size }, handler),
   };
   return isWebSocketUpgrade(request.rawHeaders)
     ? decideWebSocketCommand(request, service, node)

@@ -21,7 +21,7 @@ export class CommandStartError extends Error {
 
 /** Throws CommandStartError. Events never arrive during the call. */
 export function startCommand(line: CommandLine, handler: CommandProcessHandler): CommandProcess {
-  const found = findExecutable(line.argv[0] ?? "", environmentOf(line.environment).PATH ?? "");
+  const found = findExecutable(line.argv[0] ?? "", environmentOf(line.hostname).PATH ?? "");
   if (!found.ok) throw new CommandStartError(runtimeMessage(found.reason));
   try {
     return line.requested.tty
@@ -111,7 +111,7 @@ class TerminalProcess implements CommandProcess {
       this.#child = spawnWithoutTerminals([slave, slave, slave, "pipe"], (stdio) =>
         spawn("/bin/sh", ["-c", LEADER_SCRIPT, slavePath, path, ...line.argv.slice(1)], {
           cwd: WORKING_DIRECTORY,
-          env: { ...environmentOf(line.environment), TERM: "xterm" },
+          env: { ...environmentOf(line.hostname), TERM: "xterm" },
           detached: true,
           stdio,
         }),

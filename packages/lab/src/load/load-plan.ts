@@ -1,8 +1,8 @@
 /** The kind of session, and the protocols that it can use. */
-export type LoadKind = "exec" | "attach" | "port-forward";
-export type LoadProtocol = "ws-v5" | "ws-v4" | "spdy" | "tunnel" | "legacy";
+type LoadKind = "exec" | "attach" | "port-forward";
+type LoadProtocol = "ws-v5" | "ws-v4" | "spdy" | "tunnel" | "legacy";
 /** "echo": the server returns what it receives. "upload", "download": one direction only. */
-export type LoadDirection = "echo" | "upload" | "download";
+type LoadDirection = "echo" | "upload" | "download";
 /**
  * How to check received bytes: against the sent seeded stream ("echo"), a digest that the remote
  * command prints ("digest"), numbered lines ("sequence"), or not at all.

@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import {
   createServer,
   type IncomingMessage,
@@ -10,7 +11,7 @@ import type { Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket, TlsOptions } from "node:tls";
 import { answerClientErrors, refusalText, refuseInText, type UnknownMethod } from "./client-error.ts";
-import { Http1Turns, type Serve } from "./http1-turns.ts";
+import { Http1Turns } from "./http1-turns.ts";
 
 const MAX_HEAD_CHECK_MS = 5_000;
 /** Go's answers, sent before any handler runs. */
@@ -85,7 +86,7 @@ export function createHttp1Server(
   });
   const mayRepeatHost = options.requireHostHeader === false;
   const inTurn =
-    (serve: Serve): Serve =>
+    (serve: RequestListener): RequestListener =>
     (request, response) => {
       const problem = headProblemOf(request, mayRepeatHost);
       turns.take(request, response, problem === undefined ? serve : () => refuseHead(response, problem));

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
@@ -8,12 +8,10 @@ import type { Duplex } from "node:stream";
  */
 const MAX_PIPELINED_REQUESTS = 32;
 
-export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
-
 interface Turn {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly serve: Serve;
+  readonly serve: RequestListener;
 }
 
 interface Connection {
@@ -46,7 +44,7 @@ export class Http1Turns {
   }
 
   /** Calls `serve` when the earlier answers are done; never, if the connection ends first. */
-  take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
+  take(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void {
     const { socket } = request;
     const connection = this.#connections.get(socket);
     if (connection === undefined) {

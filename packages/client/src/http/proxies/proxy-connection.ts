@@ -12,7 +12,7 @@ import { UpstreamTls } from "../../net/tls.ts";
 import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
 import { exchangeHeads } from "../upgrade/upgrade-request.ts";
 import { ConnectError } from "../upstream/connect-error.ts";
-import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
+import { askSocksProxy } from "./socks-proxy.ts";
 
 /** A proxy that connects by HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5. */
 export interface ProxyServer {
@@ -20,7 +20,7 @@ export interface ProxyServer {
   /** The value of Proxy-Authorization, from the user and password in the proxy's URL. */
   readonly authorization: string | undefined;
   /** Present for SOCKS5, with the user and password in the proxy's URL. */
-  readonly socks?: { readonly credentials: SocksCredentials | undefined } | undefined;
+  readonly socks?: { readonly credentials: Parameters<typeof askSocksProxy>[2] } | undefined;
 }
 
 const MAX_QUOTED_CHARACTERS = 80;

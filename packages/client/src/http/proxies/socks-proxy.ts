@@ -20,7 +20,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   8: "address type not supported",
 };
 
-export interface SocksCredentials {
+interface SocksCredentials {
   readonly username: string;
   readonly password: string;
 }

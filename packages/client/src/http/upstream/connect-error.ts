@@ -1,5 +1,5 @@
 /** The metav1.Status with which an API server refuses a request. Fields of a wrong type count as absent. */
-export interface ApiStatus {
+interface ApiStatus {
   readonly status: string;
   readonly message?: string;
   readonly reason?: string;
