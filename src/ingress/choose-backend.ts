@@ -1,4 +1,5 @@
-import { genericError, type StatusError, statusBody } from "@sluice/client/internal/api/status";
+import { genericError, type StatusError } from "@sluice/client/internal/api/status";
+import { statusBody } from "@sluice/client/internal/api/status-body";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { type HeaderLine, type HeaderList, headerTokens } from "@sluice/client/internal/http/header-list";
 import type { UpstreamError } from "@sluice/client/internal/net/upstream-error";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { type Status, statusOfBody } from "@sluice/client/internal/api/status";
+import { type Status, statusOfBody } from "@sluice/client/internal/api/status-body";
 import {
   askJson,
   JSON_CLIENT_HEADERS,

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex, Writable } from "node:stream";
-import { type Status, type StatusError, statusBody, statusHeaders } from "@sluice/client/internal/api/status";
+import type { StatusError } from "@sluice/client/internal/api/status";
+import { type Status, statusBody, statusHeaders } from "@sluice/client/internal/api/status-body";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { HeaderLine, HeaderList } from "@sluice/client/internal/http/header-list";
 import { isHttp2Stream } from "@sluice/client/internal/net/abort-socket";

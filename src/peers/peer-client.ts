@@ -24,7 +24,7 @@ import {
   type OutputRead,
   readOutputAnswer,
 } from "../sessions/session-outputs.ts";
-import { readFacts, type SessionFacts } from "../sessions/sessions.ts";
+import type { SessionFacts } from "../sessions/sessions.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,
@@ -198,4 +198,14 @@ export class PeerClient {
     if (body === undefined) throw new Error("its answer is not JSON");
     return body;
   }
+}
+
+/** Parses another process's answer; undefined if it is malformed. */
+function readFacts(value: unknown): SessionFacts | undefined {
+  const { command, groups } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return isTexts(command) && isTexts(groups) ? { command, groups } : undefined;
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }

@@ -1,7 +1,7 @@
 // src/session-api: running sessions, and finished recordings, as objects of the API group sluice.dev
 
 import { randomUUID } from "node:crypto";
-import { NEVER_CACHED } from "@sluice/client/internal/api/status";
+import { NEVER_CACHED } from "@sluice/client/internal/api/status-body";
 import { partialWarningOf, type SessionLists } from "../admin/admin-server.ts";
 import { answerWatch, matcherOf, presenterOf } from "../api/read-only-server/answer-resource.ts";
 import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
-import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import { StatusError } from "@sluice/client/internal/api/status";
+import { statusOfBody } from "@sluice/client/internal/api/status-body";
 import type { RefusedUpgrade, UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./client-handshake.ts";
 import type { Admission, Fallback, Leg, Refusal } from "./leg.ts";

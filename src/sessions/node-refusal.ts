@@ -1,4 +1,5 @@
-import { genericError, StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import { genericError, StatusError } from "@sluice/client/internal/api/status";
+import { statusOfBody } from "@sluice/client/internal/api/status-body";
 import type { RefusedUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 

@@ -163,13 +163,3 @@ export interface SessionFacts {
   /** The user's groups when the session began. */
   readonly groups: readonly string[];
 }
-
-/** Parses another process's answer; undefined if it is malformed. */
-export function readFacts(value: unknown): SessionFacts | undefined {
-  const { command, groups } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return isTexts(command) && isTexts(groups) ? { command, groups } : undefined;
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === "string");
-}

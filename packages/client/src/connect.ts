@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { upgradeFailureText } from "@sluice/protocols/websocket";
 import { USER_AGENT } from "./config/version.ts";
 import {
@@ -23,7 +24,7 @@ import {
 } from "./http/upgrade/websocket-request.ts";
 import { ConnectError, type ConnectLeg } from "./http/upstream/connect-error.ts";
 import { UpstreamError } from "./net/upstream-error.ts";
-import { apiStatusIn, printable, quotedRefusal, readRefusal } from "./refusal.ts";
+import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
 
 export interface DialRequest {
@@ -187,4 +188,31 @@ async function refusalError(request: DialRequest, response: RefusedUpgrade): Pro
 export function shouldFallBack(error: unknown): boolean {
   if (error instanceof ConnectError && error.isUpgradeFailure) return true;
   return error instanceof Error && error.message.includes("proxy: unknown scheme: https");
+}
+
+/**
+ * A refusal's body: a Status is a few hundred bytes, a proxy's HTML page may be long. Past it the
+ * rest is not read.
+ */
+const MAX_REFUSAL_BYTES: number = 64 * 1024;
+
+/**
+ * Reads the start of a refusal's body, then destroys the body. If the body breaks off, returns the
+ * bytes so far.
+ */
+async function readRefusal(body: Readable): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let byteLength = 0;
+  try {
+    for await (const part of body) {
+      const taken = (part as Buffer).subarray(0, MAX_REFUSAL_BYTES - byteLength);
+      parts.push(taken);
+      byteLength += taken.byteLength;
+      if (byteLength >= MAX_REFUSAL_BYTES) break;
+    }
+  } catch {
+    // People read the text; a part is better than nothing.
+  }
+  body.destroy();
+  return Buffer.concat(parts);
 }

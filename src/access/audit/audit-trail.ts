@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Status } from "@sluice/client/internal/api/status";
+import type { Status } from "@sluice/client/internal/api/status-body";
 import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import type { UserInfo } from "../user-info.ts";

@@ -1,11 +1,5 @@
-import {
-  methodNotAllowed,
-  NEVER_CACHED,
-  StatusError,
-  statusBody,
-  statusHeaders,
-  unknownPath,
-} from "@sluice/client/internal/api/status";
+import { methodNotAllowed, StatusError, unknownPath } from "@sluice/client/internal/api/status";
+import { NEVER_CACHED, statusBody, statusHeaders } from "@sluice/client/internal/api/status-body";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
 import { type ApiAnswer, jsonAnswer, type ObjectSource } from "./api-answer.ts";
 import {

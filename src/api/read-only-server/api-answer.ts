@@ -1,5 +1,5 @@
 import { goJson } from "@sluice/client/internal/api/go-json";
-import { NEVER_CACHED } from "@sluice/client/internal/api/status";
+import { NEVER_CACHED } from "@sluice/client/internal/api/status-body";
 import type { ApiObject } from "../api-object.ts";
 
 /** A change of a served object. */

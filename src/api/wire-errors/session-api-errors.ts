@@ -4,11 +4,11 @@ import {
   methodNotAllowed,
   notFound,
   resourceExpired,
-  type Status,
   StatusError,
   serviceUnavailable,
   tooManyRequests,
 } from "@sluice/client/internal/api/status";
+import type { Status } from "@sluice/client/internal/api/status-body";
 
 type Named = {
   /** `streamingsessions.sluice.dev`. */

@@ -1,5 +1,6 @@
+import type { DescribedFlag } from "@sluice/client/internal/config/field";
 import { shaped, table, type ValueOf } from "@sluice/client/internal/config/field";
-import { boolean, choice, chosen, file, fileOf, otherFlag } from "@sluice/client/internal/config/fields";
+import { boolean, choice, chosen, file, fileOf } from "@sluice/client/internal/config/fields";
 import { STANDARD_OUTPUT } from "@sluice/client/internal/config/section";
 import { webhookTargetFields, withTarget } from "@sluice/client/internal/config/sections/webhook-target";
 import { bytes, count, duration } from "../number-fields.ts";
@@ -156,4 +157,15 @@ function megabytesOf(text: string): number | null {
     throw new RangeError(`must be a whole number, got ${JSON.stringify(text.slice(0, 80))}`);
   }
   return text === "0" ? null : Number(text) * 1024 * 1024;
+}
+
+/** A flag that sets no field. */
+function otherFlag(name: string, sentence: string, among: readonly string[]): DescribedFlag {
+  return {
+    name,
+    sentence,
+    placeholder: among.join("|"),
+    choices: among,
+    read: (text) => void chosen(text, among),
+  };
 }

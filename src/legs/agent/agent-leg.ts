@@ -2,7 +2,8 @@
 // its user's credentials
 
 import { ConnectError, shouldFallBack } from "@sluice/client";
-import { StatusError, statusOfBody } from "@sluice/client/internal/api/status";
+import { StatusError } from "@sluice/client/internal/api/status";
+import { statusOfBody } from "@sluice/client/internal/api/status-body";
 import { type HeaderLine, type HeaderList, headerValue } from "@sluice/client/internal/http/header-list";
 import type { UpgradeResponse } from "@sluice/client/internal/http/upgrade/upgrade-request";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
@@ -23,8 +24,7 @@ import {
   type Subresource,
 } from "../../sessions/streaming-request.ts";
 import { type UpstreamRequest, upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import { type AgentContext, type AgentUpstream, inUsersName } from "./agent-upstream.ts";
-import { unansweredError } from "./forward.ts";
+import { type AgentContext, type AgentUpstream, inUsersName, unansweredError } from "./agent-upstream.ts";
 
 /** A session to request from the API server, with the client's path and query. */
 interface AgentAdmission extends Admission {

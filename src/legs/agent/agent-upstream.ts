@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
-import { type ConnectTrace, kubeconfigTarget, type Target } from "@sluice/client";
+import { ConnectError, type ConnectTrace, kubeconfigTarget, type Target } from "@sluice/client";
+import type { StatusError } from "@sluice/client/internal/api/status";
 import {
   type HeaderLine,
   type HeaderList,
@@ -10,12 +11,14 @@ import { connectThroughProxy } from "@sluice/client/internal/http/proxies/proxy-
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import type { Kubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { type DialOptions, dial, type UpstreamEndpoint } from "@sluice/client/internal/net/dial";
+import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { Authenticator } from "../../access/authn/authenticator.ts";
 import { withoutIdentity } from "../../access/authn/identity-headers.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { ListenerContext } from "../../listeners/edge-rules.ts";
 import type { KnownNodes } from "../../nodes/known-nodes.ts";
 import type { SessionRunContext } from "../../sessions/context.ts";
+import { forwardingError } from "../../sessions/upstream-errors.ts";
 
 /** Everything the agent's request handling needs; component.ts builds it once. */
 export interface AgentContext extends ListenerContext, SessionRunContext {
@@ -139,4 +142,19 @@ export function inUsersName(
 
 function isImpersonation([name]: HeaderLine): boolean {
   return name.toLowerCase().startsWith("impersonate-");
+}
+
+/**
+ * The client's answer if the upstream gave none: a StatusError, or the error itself if the client
+ * has left.
+ */
+export function unansweredError(error: unknown): unknown {
+  if (error instanceof UpstreamError && error.code !== "aborted") return unreachedError(error);
+  if (error instanceof ConnectError) return unreachedError(error);
+  return error;
+}
+
+function unreachedError(error: UpstreamError | ConnectError): StatusError {
+  if (error instanceof UpstreamError) return forwardingError(error);
+  return WIRE_ERRORS["dial-failed"].forwarding({ error: error.message, upstream: "the API server" });
 }

@@ -10,10 +10,10 @@ import {
   internalError,
   methodNotAllowed,
   StatusError,
-  statusBody,
   unknownPath,
   unsupportedMediaType,
 } from "../../../packages/client/src/api/status.ts";
+import { statusBody } from "../../../packages/client/src/api/status-body.ts";
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { type Caller, type Callers, callersOf } from "./callers.ts";

@@ -11,12 +11,11 @@ import {
   notFound,
   type StatusError,
   serviceUnavailable,
-  statusBody,
-  statusOfBody,
   tooManyRequests,
   unauthorized,
   unknownPath,
 } from "../../../packages/client/src/api/status.ts";
+import { statusBody, statusOfBody } from "../../../packages/client/src/api/status-body.ts";
 
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const head = '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",';

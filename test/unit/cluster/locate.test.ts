@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Status, StatusError } from "../../../packages/client/src/api/status.ts";
+import { StatusError } from "../../../packages/client/src/api/status.ts";
+import type { Status } from "../../../packages/client/src/api/status-body.ts";
 import type { Node, Pod } from "../../../src/api/objects.ts";
 import { type LocateOptions, locate } from "../../../src/cluster/locate.ts";
 import { defaultLocateOptions } from "../../support/locate-options.ts";

@@ -1,7 +1,8 @@
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { genericError, statusBody } from "../../../packages/client/src/api/status.ts";
+import { genericError } from "../../../packages/client/src/api/status.ts";
+import { statusBody } from "../../../packages/client/src/api/status-body.ts";
 import type {
   RefusedUpgrade,
   SwitchedUpgrade,

@@ -3,9 +3,6 @@
 import { goQuote } from "./go-json.ts";
 import type { Status, StatusCause } from "./status-body.ts";
 
-export type { Status } from "./status-body.ts";
-export { NEVER_CACHED, statusBody, statusHeaders, statusOfBody } from "./status-body.ts";
-
 /**
  * A refusal that is answered with its Status. The client sees its message, which must hold no
  * secret.

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { DescribedFlag, Field, FieldFlag, JsonSchema, Table } from "./field.ts";
+import type { Field, FieldFlag, JsonSchema, Table } from "./field.ts";
 import type { FileContent } from "./named-file-text.ts";
 import type { Section } from "./section.ts";
 
@@ -170,17 +170,6 @@ export function file<const O extends FieldOptions & { readonly certificate?: str
  */
 export function fileOf(text: string): string {
   return text === "" ? text : resolve(text);
-}
-
-/** A flag that sets no field. */
-export function otherFlag(name: string, sentence: string, among: readonly string[]): DescribedFlag {
-  return {
-    name,
-    sentence,
-    placeholder: among.join("|"),
-    choices: among,
-    read: (text) => void chosen(text, among),
-  };
 }
 
 /** Sets a field, or removes it with null, if another field's flag is given. */

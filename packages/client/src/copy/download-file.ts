@@ -6,10 +6,14 @@ import type { PartTaker } from "../sessions/output-sink.ts";
 import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError, localError, withRetries } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
-import { canHash, HASH_FUNCTION, HASH_START, hashIn, RunningHash, remoteHash } from "./hashing.ts";
+import { canHash, HASH_FUNCTION, hashIn, RunningHash } from "./hashing.ts";
 import { changedWhileRead, warnOfGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
+import type { RemoteShell } from "./remote-shell.ts";
 import { remoteFailure } from "./remote-shell.ts";
+
+/** Prints the SHA-256 of a file's first `$2` bytes. */
+const HASH_START = `head -c "$2" "$1" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi`;
 
 const ignored = (): void => {};
 
@@ -236,4 +240,9 @@ class Download {
 
 function isLocal(error: unknown): boolean {
   return error instanceof Error && "syscall" in error;
+}
+
+/** Hashes with the container's own program. */
+async function remoteHash(shell: RemoteShell, path: string): Promise<string> {
+  return hashIn(await shell.mustRun(`${HASH_FUNCTION}h "$1"`, [path]));
 }

@@ -11,9 +11,6 @@ import type { RemoteShell } from "./remote-shell.ts";
 export const HASH_FUNCTION = `h() { openssl dgst -sha256 < "$1" 2>/dev/null || sha256sum < "$1"; }
 `;
 
-/** Prints the SHA-256 of a file's first `$2` bytes. */
-export const HASH_START = `head -c "$2" "$1" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi`;
-
 /**
  * Distance between the points to which a hash can return without reading from the start, and how
  * many are kept.
@@ -66,11 +63,6 @@ export function canHash(tools: ReadonlySet<Tool>): boolean {
 /** The output of HASH_FUNCTION; "" if it is not a SHA-256. */
 export function hashIn(text: string): string {
   return /\b[0-9a-f]{64}\b/.exec(text)?.[0] ?? "";
-}
-
-/** Hashes with the container's own program. */
-export async function remoteHash(shell: RemoteShell, path: string): Promise<string> {
-  return hashIn(await shell.mustRun(`${HASH_FUNCTION}h "$1"`, [path]));
 }
 
 const HASH_FOLDER = `cd "$1" || exit 1

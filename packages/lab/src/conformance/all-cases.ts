@@ -14,13 +14,13 @@ import { errorCases } from "./cases/error-cases.ts";
 import { execCases } from "./cases/exec-cases.ts";
 import { framingCases } from "./cases/framing-cases.ts";
 import { headerCases } from "./cases/header-cases.ts";
-import { heartbeatCases, idleCases } from "./cases/idle-cases.ts";
+import { idleCases } from "./cases/idle-cases.ts";
 import { legacyCases } from "./cases/legacy-cases.ts";
 import { negotiationCases } from "./cases/negotiation-cases.ts";
 import { portForwardCases } from "./cases/port-forward-cases.ts";
-import { abruptEndCases, copyCases, sessionCases } from "./cases/session-cases.ts";
-import { backpressureCases, slowReaderCases } from "./cases/slow-reader-cases.ts";
-import { attachCases, terminalCases } from "./cases/terminal-cases.ts";
+import { sessionCases } from "./cases/session-cases.ts";
+import { slowReaderCases } from "./cases/slow-reader-cases.ts";
+import { terminalCases } from "./cases/terminal-cases.ts";
 import { CASE_GROUPS, type ConformanceCase, onEach } from "./conformance-case.ts";
 import type { CommandSessionRequest, SessionPlace } from "./endpoint.ts";
 import { COMMAND_TRANSPORTS, OFFERS } from "./endpoint.ts";
@@ -188,18 +188,13 @@ export const ALL_CASES: readonly ConformanceCase[] = [
   ...errorCases,
   ...execCases,
   ...terminalCases,
-  ...attachCases,
-  ...copyCases,
   ...portForwardCases,
   ...legacyCases,
   ...framingCases,
   ...closingCases,
   ...slowReaderCases,
-  ...backpressureCases,
-  ...abruptEndCases,
   ...sessionCases,
   ...http2Cases,
-  ...heartbeatCases,
   ...idleCases,
   ...costCases,
 ].toSorted((one, other) => CASE_GROUPS.indexOf(one.group) - CASE_GROUPS.indexOf(other.group));

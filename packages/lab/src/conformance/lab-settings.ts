@@ -30,21 +30,6 @@ export interface LabSettings {
   readonly budgetMs: number;
 }
 
-export const defaultLabSettings: LabSettings = {
-  dialTimeoutMs: 20_000,
-  stepTimeoutMs: 20_000,
-  caseTimeoutMs: 120_000,
-  bulkBytes: 64 * 1024 * 1024,
-  slowBytes: 16 * 1024 * 1024,
-  slowRate: 4 * 1024 * 1024,
-  stallMs: 3_000,
-  heartbeatMs: 12_000,
-  idleScale: 1,
-  parallelSessions: 20,
-  mayAttachInput: false,
-  budgetMs: Number.POSITIVE_INFINITY,
-};
-
 /** For a first look: every kind of case with smaller sizes, in less than a minute. */
 export const quickLabSettings: Partial<LabSettings> = {
   dialTimeoutMs: 5_000,

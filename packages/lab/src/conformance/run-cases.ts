@@ -8,8 +8,23 @@ import type { ConformanceCase } from "./conformance-case.ts";
 import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { SkippedCase } from "./judge.ts";
-import { defaultLabSettings, type LabSettings } from "./lab-settings.ts";
+import type { LabSettings } from "./lab-settings.ts";
 import { type Survey, surveyEndpoint } from "./survey.ts";
+
+const defaultLabSettings: LabSettings = {
+  dialTimeoutMs: 20_000,
+  stepTimeoutMs: 20_000,
+  caseTimeoutMs: 120_000,
+  bulkBytes: 64 * 1024 * 1024,
+  slowBytes: 16 * 1024 * 1024,
+  slowRate: 4 * 1024 * 1024,
+  stallMs: 3_000,
+  heartbeatMs: 12_000,
+  idleScale: 1,
+  parallelSessions: 20,
+  mayAttachInput: false,
+  budgetMs: Number.POSITIVE_INFINITY,
+};
 
 const MASK = "[credentials]";
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];

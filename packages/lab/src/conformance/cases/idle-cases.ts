@@ -58,7 +58,7 @@ async function forwardSurvives(
   stream.destroy();
 }
 
-export const heartbeatCases: readonly ConformanceCase[] = [
+const heartbeatCases: readonly ConformanceCase[] = [
   {
     id: "heartbeat/websocket-pong",
     group: "heartbeat",
@@ -139,7 +139,7 @@ const SILENT = {
   why: "Browsers cannot send PINGs: their terminals are cut. The server, or each hop, has to send them.",
 } as const;
 
-export const idleCases: readonly ConformanceCase[] = IDLE_SECONDS.flatMap((seconds) => {
+const silentCases: readonly ConformanceCase[] = IDLE_SECONDS.flatMap((seconds) => {
   const waits = { isPassive: true, timeoutMs: (seconds + 30) * 1_000 };
   const silenceMs = ({ settings }: CaseLab): number => seconds * 1_000 * settings.idleScale;
   return [
@@ -179,3 +179,5 @@ export const idleCases: readonly ConformanceCase[] = IDLE_SECONDS.flatMap((secon
     }),
   ];
 });
+
+export const idleCases: readonly ConformanceCase[] = [...heartbeatCases, ...silentCases];

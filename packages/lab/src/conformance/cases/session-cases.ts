@@ -15,7 +15,7 @@ async function outputOf(lab: CaseLab, transport: CommandTransport, script: strin
   return session.stdout.text;
 }
 
-export const abruptEndCases: readonly ConformanceCase[] = [
+const abruptEndCases: readonly ConformanceCase[] = [
   ...onEach(COMMAND_TRANSPORTS, "abrupt-end", {
     name: "client-gone",
     requirement: "When a client's connection breaks, the command's input ends, and other sessions go on.",
@@ -62,7 +62,7 @@ export const abruptEndCases: readonly ConformanceCase[] = [
   }),
 ];
 
-export const sessionCases: readonly ConformanceCase[] = [
+const manySessionCases: readonly ConformanceCase[] = [
   ...onEach(COMMAND_TRANSPORTS, "sessions", {
     name: "parallel",
     requirement: "Many sessions are open at once, and each has its own input and output.",
@@ -108,7 +108,7 @@ const NEEDS = ["sh", "tar", "mktemp", "seq", "cat", "sha256sum", "rm"] as const;
 const TRANSPORTS: readonly CommandTransport[] = ["websocket-v5", "spdy"];
 const IN_TEMPORARY_FOLDER = 'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && cd "$d"';
 
-export const copyCases: readonly ConformanceCase[] = onEach(TRANSPORTS, "cp", {
+const copyCases: readonly ConformanceCase[] = onEach(TRANSPORTS, "cp", {
   name: "round-trip",
   requirement: "An archive of tar comes out of the container unchanged, and goes in again unchanged.",
   why: "kubectl cp ends with unexpected EOF, or writes broken files.",
@@ -143,3 +143,9 @@ export const copyCases: readonly ConformanceCase[] = onEach(TRANSPORTS, "cp", {
     expectText("the SHA-256 of the file that was unpacked", back.stdout.text.slice(0, 64), expected);
   },
 });
+
+export const sessionCases: readonly ConformanceCase[] = [
+  ...copyCases,
+  ...abruptEndCases,
+  ...manySessionCases,
+];

@@ -80,7 +80,7 @@ async function runForward(lab: CaseLab, transport: ForwardTransport, options: Ec
   await echo(lab, connection, 0, outputBytes(lab), { ...options, timeoutMs, endsLast: true });
 }
 
-export const slowReaderCases: readonly ConformanceCase[] = [
+const readingCases: readonly ConformanceCase[] = [
   ...[STEADY, STALLED].flatMap((what) => {
     const run = what === STEADY ? runSteady : runStalled;
     return [
@@ -108,7 +108,7 @@ export const slowReaderCases: readonly ConformanceCase[] = [
   }),
 ];
 
-export const backpressureCases: readonly ConformanceCase[] = [
+const backpressureCases: readonly ConformanceCase[] = [
   ...onEach(HALF_CLOSING, "backpressure", {
     name: "late-reader",
     requirement: "A command that does not read its input at once gets all of it.",
@@ -144,3 +144,5 @@ export const backpressureCases: readonly ConformanceCase[] = [
     },
   }),
 ];
+
+export const slowReaderCases: readonly ConformanceCase[] = [...readingCases, ...backpressureCases];

@@ -3,7 +3,7 @@ import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { COMMAND_TRANSPORTS } from "../endpoint.ts";
 import { expectStatus, SkippedCase, Violation } from "../judge.ts";
 
-export const attachCases: readonly ConformanceCase[] = [
+const attachCases: readonly ConformanceCase[] = [
   ...onEach(COMMAND_TRANSPORTS, "attach", {
     name: "stays-open",
     requirement:
@@ -50,7 +50,7 @@ const SIZES = [
 ] as const;
 const ASK_EVERY_MS = 200;
 
-export const terminalCases: readonly ConformanceCase[] = [
+const ttyCases: readonly ConformanceCase[] = [
   ...onEach(COMMAND_TRANSPORTS, "exec", {
     name: "resize",
     requirement: "A terminal has the size that the client reports, at first and after each change.",
@@ -96,3 +96,5 @@ export const terminalCases: readonly ConformanceCase[] = [
     },
   }),
 ];
+
+export const terminalCases: readonly ConformanceCase[] = [...ttyCases, ...attachCases];
