@@ -144,8 +144,15 @@ export async function startRecording(
 ): Promise<StartedRecording> {
   if (settings === undefined) return { stop: () => {} };
   const { buildRecording } = await import("../recording/component.ts");
-  const storeCa = await followStore(settings.s3, upstreams, (ca) => recording.trustStore(ca));
-  const recording = await buildRecording(settings, { ...parts, storeCa, cluster: cluster.store });
+  let recording: BuiltRecording | undefined;
+  let newest = await followStore(settings.s3, upstreams, (ca) => {
+    newest = ca;
+    recording?.trustStore(ca);
+  });
+  const storeCa = newest;
+  recording = await buildRecording(settings, { ...parts, storeCa, cluster: cluster.store });
+  // The file may have changed while the recorder started.
+  if (newest !== storeCa) recording.trustStore(newest);
   return { ...recording, recording };
 }
 
