@@ -30,7 +30,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   endWithReader("");
   try {
     if (args[0] === "__complete") {
-      const { answerShell } = await import("./completion/answer-shell.ts");
+      const { answerShell } = await import("./completion/complete.ts");
       return await answerShell(args.slice(1));
     }
     if (isSingleBinary && args[0] === "worker-main") {

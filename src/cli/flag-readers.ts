@@ -40,12 +40,6 @@ export function startTime(text: string): number {
   throw new RangeError('must be a time such as 2026-01-31T12:00:00Z, or "+1m", within a day');
 }
 
-export function speedFactor(text: string): number {
-  const value = Number(text);
-  if (value >= 0.01 && value <= 1_000) return value;
-  throw new RangeError("must be a number from 0.01 to 1000");
-}
-
 export function ratePerSecond(text: string): number {
   const value = Number(text);
   if (text !== "" && Number.isFinite(value) && value >= 0) return value;
@@ -61,22 +55,6 @@ export function durationFrom(minMs: number): (text: string) => number {
       `must be a duration such as "2s"${value === undefined ? "" : `, from ${minMs}ms on`}`,
     );
   };
-}
-
-/** Milliseconds: a duration, or whole seconds, like client-go's ParseTimeout. 0 means none. */
-export function requestTimeout(text: string): number {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : parsed(parseDuration, text);
-  if (value !== undefined && value >= 0 && value <= MAX_TIMER_MS) return value;
-  throw new RangeError("must be whole seconds, or a duration such as 1s, 2m or 3h");
-}
-
-/** A URL, or `host:port`; empty counts as absent. */
-export function serverAddress(text: string): string {
-  const url = text.includes("://") ? text : `http://${text}`;
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (text === "" || (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.username === ""))
-    return text;
-  throw new RangeError("must be an http or https URL, or HOST:PORT");
 }
 
 /** Keys as Docker and kubectl write them, such as `ctrl-p,ctrl-q` or `a`: the bytes that a terminal sends. */
@@ -132,4 +110,11 @@ export function refuseIgnored<V extends Values>(
   const [first] = givenOf(values, ignored);
   if (first !== undefined)
     throw new UsageError(`--${first} does not apply to ${about}`, { showsUsage: true });
+}
+
+/** Milliseconds: a duration, or whole seconds, like client-go's ParseTimeout. 0 means none. */
+export function requestTimeout(text: string): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : parsed(parseDuration, text);
+  if (value !== undefined && value >= 0 && value <= MAX_TIMER_MS) return value;
+  throw new RangeError("must be whole seconds, or a duration such as 1s, 2m or 3h");
 }

@@ -66,7 +66,7 @@ describe("modules loaded at the start", () => {
   });
 
   it("completion of flags takes no API client", () => {
-    const loaded = loadedWith(MAIN, "src/cli/completion/answer-shell.ts", tableOf("serve"));
+    const loaded = loadedWith(MAIN, "src/cli/completion/complete.ts", tableOf("serve"));
     expect(loaded.filter((file) => /^packages\/client\/src\/[^/]+$/.test(file))).toEqual([]);
     expect(loaded.length).toBeLessThanOrEqual(65);
   });

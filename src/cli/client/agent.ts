@@ -14,7 +14,7 @@ import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/agent.ts";
 import { requireLoopback } from "../loopback.ts";
 import { withTerminationSignal } from "../termination-signal.ts";
-import { overridesOf, type Verbosity, verbosityOf } from "./connection.ts";
+import { type ClientConnection, overridesOf, verbosityOf } from "./connection.ts";
 
 /**
  * Offers clients of any version a local address until SIGTERM, Ctrl-C or the end of the terminal.
@@ -39,7 +39,7 @@ export async function run({ values }: Invocation<typeof command.flags>): Promise
 
 interface Settings {
   readonly place: KubeconfigPlace;
-  readonly verbosity: Verbosity;
+  readonly verbosity: ClientConnection["verbosity"];
 }
 
 type Values = Invocation<typeof command.flags>["values"];

@@ -16,20 +16,10 @@ export const optional =
   (value) =>
     value === undefined || value === null || shape(value);
 
-export const either =
-  (...shapes: readonly Shape[]): Shape =>
-  (value) =>
-    shapes.some((shape) => shape(value));
-
 export const listOf =
   (shape: Shape): Shape =>
   (value) =>
     Array.isArray(value) && value.every(shape);
-
-export const mapOf =
-  (shape: Shape): Shape =>
-  (value) =>
-    isObject(value) && Object.values(value).every(shape);
 
 /** An object that has these fields, and may have more. */
 export const object =

@@ -12,7 +12,7 @@ const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie|set-cookie|
 /** The header Sluice-Resume contains secrets. */
 const RESUME_SECRETS = /\b(key|proof)=[\w-]+/g;
 
-export type ConnectionValues = ValuesOf<typeof connectionFlags>;
+type ConnectionValues = ValuesOf<typeof connectionFlags>;
 
 export interface ClientConnection {
   readonly target: Target;
@@ -94,7 +94,7 @@ export function parseResource(text: string | undefined): { type: string; name: s
 }
 
 /** The output of `-v` on stderr. Credentials are masked at every level. */
-export interface Verbosity {
+interface Verbosity {
   readonly trace: ConnectTrace;
   /** Prints a line from level 4 on. */
   note(text: string): void;

@@ -1,4 +1,14 @@
-import { either, flag, listOf, mapOf, number, object, optional, type Shape, text } from "./answer-shape.ts";
+import { flag, listOf, number, object, optional, type Shape, text } from "./answer-shape.ts";
+
+const either =
+  (...shapes: readonly Shape[]): Shape =>
+  (value) =>
+    shapes.some((shape) => shape(value));
+
+const mapOf =
+  (shape: Shape): Shape =>
+  (value) =>
+    object({})(value) && Object.values(value as object).every(shape);
 
 /** The parts of a pod that these commands use; the API server's object has more. */
 export interface PodObject {

@@ -1,6 +1,6 @@
 import type { Flag, FlagTable } from "../../config/flag.ts";
 import { type Operand, UsageError } from "../command.ts";
-import { durationFrom, requestTimeout, serverAddress } from "../flag-readers.ts";
+import { durationFrom, requestTimeout } from "../flag-readers.ts";
 import { parseFlags } from "../parse-flags.ts";
 
 const group = "Flags of kubectl, also before the command";
@@ -179,4 +179,13 @@ export function countLeadingFlags(args: readonly string[]): number {
   }
   if (count >= args.length) throw new UsageError("a command is required");
   return count;
+}
+
+/** A URL, or `host:port`; empty counts as absent. */
+function serverAddress(text: string): string {
+  const url = text.includes("://") ? text : `http://${text}`;
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (text === "" || (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.username === ""))
+    return text;
+  throw new RangeError("must be an http or https URL, or HOST:PORT");
 }

@@ -1,6 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
-import { durationFrom, speedFactor } from "../flag-readers.ts";
+import { durationFrom } from "../flag-readers.ts";
 
 const replayFlags = {
   folder: {
@@ -31,3 +31,9 @@ export const command = defineCommand({
     { title: "Twice as fast, without long silences", line: "sluice replay session.cast --speed 2 --idle 1s" },
   ],
 });
+
+function speedFactor(text: string): number {
+  const value = Number(text);
+  if (value >= 0.01 && value <= 1_000) return value;
+  throw new RangeError("must be a number from 0.01 to 1000");
+}

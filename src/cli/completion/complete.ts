@@ -4,11 +4,14 @@ import { COMMANDS } from "../command-list.ts";
 import { connectionFlags } from "../commands/connection-flags.ts";
 import { HELP_FLAG } from "../parse-flags.ts";
 
+/** The user waits for the shell, and the shell waits for this answer. */
+const NAMES_TIMEOUT_MS = 2_000;
+
 /**
  * What else the shell should do with the candidates: bits of Cobra's ShellCompDirective, which
  * kubectl uses, too.
  */
-export const DIRECTIVES = { files: 0, nothing: 4, folders: 16 } as const;
+const DIRECTIVES = { files: 0, nothing: 4, folders: 16 } as const;
 
 interface Candidate {
   readonly text: string;
@@ -24,11 +27,33 @@ const NOTHING: Candidates = { candidates: [], directive: DIRECTIVES.nothing };
 const FILES: Candidates = { candidates: [], directive: DIRECTIVES.files };
 
 /** The names of one kind in a kubeconfig or its cluster, selected by the flags typed so far. */
-export type NameSource = (
+type NameSource = (
   kind: Exclude<Completion, "file" | "folder">,
   command: Command,
   words: readonly string[],
 ) => Promise<readonly string[]>;
+
+/**
+ * `sluice __complete WORDS...`: prints one candidate a line, with a tab and its description, and
+ * last `:` and the directive, like programs built with Cobra (spf13/cobra, completions.go). Never
+ * fails; omits names that take too long.
+ */
+export async function answerShell(words: readonly string[]): Promise<number> {
+  const { candidates, directive } = await complete(words, namesInTime).catch(() => ({
+    candidates: [],
+    directive: DIRECTIVES.nothing,
+  }));
+  const lines = candidates.map(({ text, description }) => (description ? `${text}\t${description}` : text));
+  process.stdout.write(`${[...lines, `:${directive}`].join("\n")}\n`);
+  // A slow look-up must not keep the shell waiting.
+  process.exit(0);
+}
+
+const namesInTime: NameSource = async (...selection) => {
+  const { knownNames } = await import("./known-names.ts");
+  const late = new Promise<readonly string[]>((resolve) => setTimeout(resolve, NAMES_TIMEOUT_MS, []));
+  return Promise.race([knownNames(...selection), late]);
+};
 
 /**
  * Candidates for the last of `words`, which follow `sluice` on the command line. The final one

@@ -1,9 +1,12 @@
 import { kubeconfigFileNames, readKubeconfigFile } from "@sluice/client/internal/kubernetes/kubeconfig-files";
+import type { Completion } from "../../config/flag.ts";
 import { getShaped, listOf, object, optional, text } from "../client/answer-shape.ts";
-import { type ConnectionValues, openConnection } from "../client/connection.ts";
+import { openConnection } from "../client/connection.ts";
+import type { Command, ValuesOf } from "../command.ts";
 import { connectionFlags } from "../commands/connection-flags.ts";
 import { parseFlags } from "../parse-flags.ts";
-import type { NameSource } from "./complete.ts";
+
+type ConnectionValues = ValuesOf<typeof connectionFlags>;
 
 interface NamedObject {
   readonly metadata: { readonly name: string };
@@ -28,7 +31,11 @@ const LISTS = { context: "contexts", cluster: "clusters", user: "users" } as con
  * Names for shells, from the kubeconfig and API server that the typed words select. Rejects if
  * either is unavailable.
  */
-export const knownNames: NameSource = async (kind, command, words) => {
+export async function knownNames(
+  kind: Exclude<Completion, "file" | "folder">,
+  command: Command,
+  words: readonly string[],
+): Promise<readonly string[]> {
   const invocation = parseFlags(command, words);
   const defaults = parseFlags({ flags: connectionFlags }, []);
   if (invocation === "help" || defaults === "help") return [];
@@ -45,7 +52,7 @@ export const knownNames: NameSource = async (kind, command, words) => {
   const path = kind === "namespace" ? "/api/v1/namespaces" : pods;
   const { items } = await getShaped<{ items?: NamedObject[] }>(connection.target, path, NAMES);
   return (items ?? []).map(({ metadata }) => metadata.name);
-};
+}
 
 async function entriesOf(list: string, { kubeconfig }: ConnectionValues): Promise<readonly string[]> {
   const files = kubeconfigFileNames(kubeconfig || undefined, process.env);

@@ -36,7 +36,7 @@ const EXPLAIN_PLUGIN_TIMEOUT_MS = 30_000;
 const LIMITS = { pluginTimeoutMs: EXPLAIN_PLUGIN_TIMEOUT_MS };
 
 /** No user is known. This alone makes no command fail. */
-export function unknownUser(problem: string): ExplainedUser {
+function unknownUser(problem: string): ExplainedUser {
   return { user: undefined, problem, isRefused: false, isUnanswered: false };
 }
 
@@ -45,10 +45,36 @@ interface UserFlags {
   readonly user: string | undefined;
   readonly "as-group": readonly string[];
   readonly group: readonly string[];
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+}
+
+/** The caller by the flags, or kubectl's own. */
+interface Caller {
+  /** The namespace of the kubeconfig's context, if there is one. */
+  readonly namespace: string | undefined;
+  /** The user that a gateway with this configuration would see. */
+  explained(configuration: GatewayConfiguration): Promise<ExplainedUser>;
+}
+
+/** Reads the kubeconfig that is given, or else kubectl's. Throws UsageError. */
+export async function callerOf(flags: UserFlags): Promise<Caller> {
+  const user = namedUser(flags);
+  const current = await currentKubeconfig(flags.kubeconfig, flags.context);
+  const { kubeconfig } = current ?? {};
+  const isGiven = flags.kubeconfig !== undefined || flags.context !== undefined;
+  return {
+    namespace: kubeconfig instanceof Error ? undefined : kubeconfig?.namespace,
+    explained: async (configuration) => {
+      if (user !== undefined) return { user, source: "--as" };
+      if (current === undefined) return unknownUser("no kubeconfig was found");
+      return authenticatedUser(configuration, current, isGiven);
+    },
+  };
 }
 
 /** The named user with the named groups; undefined if none is named. Throws UsageError. */
-export function namedUser(flags: UserFlags): UserInfo | undefined {
+function namedUser(flags: UserFlags): UserInfo | undefined {
   if (flags.as !== undefined && flags.user !== undefined && flags.as !== flags.user)
     throw new UsageError("--as and --user name different users; they are the same flag");
   const name = flags.as ?? flags.user;
@@ -59,7 +85,7 @@ export function namedUser(flags: UserFlags): UserInfo | undefined {
 }
 
 /** The kubeconfig that kubectl would use; undefined if none is given and none exists. */
-export async function currentKubeconfig(
+async function currentKubeconfig(
   file: string | undefined,
   context: string | undefined,
 ): Promise<{ readonly name: string; readonly kubeconfig: Kubeconfig | Error } | undefined> {
@@ -75,7 +101,7 @@ export async function currentKubeconfig(
 }
 
 /** Authenticates as the gateway would. A refusal counts only if the kubeconfig was given (`isGiven`). */
-export async function authenticatedUser(
+async function authenticatedUser(
   configuration: GatewayConfiguration,
   { name, kubeconfig }: { readonly name: string; readonly kubeconfig: Kubeconfig | Error },
   isGiven: boolean,

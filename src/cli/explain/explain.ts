@@ -16,13 +16,7 @@ import { explainAuthorization, explainClients, type Transport } from "./explain-
 import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
 import { explainUrl } from "./explain-url.ts";
-import {
-  authenticatedUser,
-  currentKubeconfig,
-  type ExplainedUser,
-  namedUser,
-  unknownUser,
-} from "./explain-user.ts";
+import { callerOf, type ExplainedUser } from "./explain-user.ts";
 
 type Values = Invocation<typeof command.flags>["values"];
 
@@ -62,17 +56,11 @@ export async function run({ values, operands }: Invocation<typeof command.flags>
     return await explainNode(nodeName, values.config, values.admin);
   }
   const named = parseTarget(operands);
-  const user = namedUser(values);
-  const current = await currentKubeconfig(values.kubeconfig, values.context);
-  const { kubeconfig } = current ?? {};
-  const contextNamespace = kubeconfig instanceof Error ? undefined : kubeconfig?.namespace;
-  const namespace = namespaceOf(named.namespace, values.namespace) ?? contextNamespace ?? "default";
+  const caller = await callerOf(values);
+  const namespace = namespaceOf(named.namespace, values.namespace) ?? caller.namespace ?? "default";
   const request = { subresource: named.subresource, namespace, pod: named.pod };
   const configuration = await loadConfiguration(values.config);
-  const isGiven = values.kubeconfig !== undefined || values.context !== undefined;
-  let explained: ExplainedUser = unknownUser("no kubeconfig was found");
-  if (user !== undefined) explained = { user, source: "--as" };
-  else if (current !== undefined) explained = await authenticatedUser(configuration, current, isGiven);
+  const explained = await caller.explained(configuration);
   if (explained.user === undefined && !explained.isRefused) {
     const [flag] = givenOf(values, RULE_FLAGS);
     if (flag !== undefined) throw new UsageError(`--${flag} needs a user: give --as (${explained.problem})`);

@@ -4,10 +4,9 @@ import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { type RunningGateway, startGateway } from "../../app/app.ts";
 import { checkFiles } from "../../app/check-files.ts";
 import { reloaderOf } from "../../app/reload-configuration.ts";
-import { inherit, type Lineage } from "../../app/runtime/inheritance.ts";
+import { inherit, type Lineage, relieve, startSuccessor } from "../../app/runtime/inheritance.ts";
 import { startWorkers } from "../../app/runtime/primary.ts";
 import { ServeLife } from "../../app/runtime/serve-life.ts";
-import { relieve, startSuccessor } from "../../app/runtime/successor.ts";
 import { singleProcess } from "../../app/runtime.ts";
 import { surviveUncaughtExceptions } from "../../app/uncaught-exceptions.ts";
 import { type GatewayConfiguration, parseConfiguration, workerCount } from "../../config/configuration.ts";
@@ -141,7 +140,7 @@ async function startSingle(
  * datagram sockets, so systemd's own program sends it.
  */
 export async function notifyReady(env: NodeJS.ProcessEnv = process.env): Promise<void> {
-  if (env["NOTIFY_SOCKET"] === undefined) return;
+  if (env.NOTIFY_SOCKET === undefined) return;
   const sender = spawn("systemd-notify", ["--ready", `--pid=${process.pid}`], {
     env,
     stdio: ["ignore", "ignore", "inherit"],

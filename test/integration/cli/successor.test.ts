@@ -1,6 +1,5 @@
 import { expect, it, onTestFinished, vi } from "vitest";
-import { Lineage } from "../../../src/app/runtime/inheritance.ts";
-import { startSuccessor } from "../../../src/app/runtime/successor.ts";
+import { Lineage, startSuccessor } from "../../../src/app/runtime/inheritance.ts";
 
 /** A program that never serves, in place of this one. */
 function programThatWaits(): void {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/command-list.ts";
-import { complete, type NameSource } from "../../../src/cli/completion/complete.ts";
+import { complete } from "../../../src/cli/completion/complete.ts";
 
-const names: NameSource = async (kind) => [`${kind}-a`, `${kind}-b`, "other"];
+const names = async (kind: string) => [`${kind}-a`, `${kind}-b`, "other"];
 const [FILES, NOTHING, FOLDERS] = [0, 4, 16];
 
 describe("complete", () => {
