@@ -3,10 +3,16 @@ import { remainderOf, requestPathOf } from "./ingress-request.ts";
 
 const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
 const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";
-export const NGINX_REWRITE_ANNOTATION = "nginx.ingress.kubernetes.io/rewrite-target";
+const NGINX_REWRITE_ANNOTATION = "nginx.ingress.kubernetes.io/rewrite-target";
 /** Tells backends the prefix that was rewritten, so that their links work. */
-export const NGINX_FORWARDED_PREFIX_ANNOTATION = "nginx.ingress.kubernetes.io/x-forwarded-prefix";
-export const NGINX_REGEX_ANNOTATION = "nginx.ingress.kubernetes.io/use-regex";
+const NGINX_FORWARDED_PREFIX_ANNOTATION = "nginx.ingress.kubernetes.io/x-forwarded-prefix";
+const NGINX_REGEX_ANNOTATION = "nginx.ingress.kubernetes.io/use-regex";
+
+export const NGINX_PATH_ANNOTATIONS: readonly string[] = [
+  NGINX_REWRITE_ANNOTATION,
+  NGINX_REGEX_ANNOTATION,
+  NGINX_FORWARDED_PREFIX_ANNOTATION,
+];
 
 /** The path rewriting that an Ingress's annotations ask for. */
 export type Rewriting = RewritingForm & { readonly forwardedPrefix?: string | undefined };

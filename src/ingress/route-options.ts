@@ -1,13 +1,7 @@
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { subdomainProblems } from "../api/validation/name-rules.ts";
 import { AFFINITY_ANNOTATIONS, type Affinity, affinityOf } from "./affinity.ts";
-import {
-  NGINX_FORWARDED_PREFIX_ANNOTATION,
-  NGINX_REGEX_ANNOTATION,
-  NGINX_REWRITE_ANNOTATION,
-  type Rewriting,
-  rewritingOf,
-} from "./path-rewrite.ts";
+import { NGINX_PATH_ANNOTATIONS, type Rewriting, rewritingOf } from "./path-rewrite.ts";
 
 /** Route options from an Ingress's annotations. */
 export interface RouteOptions {
@@ -67,9 +61,7 @@ const MAX_SECONDS = 7 * 24 * 3600;
 
 /** Other controllers' annotations that have the same effect here. */
 export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
-  NGINX_REWRITE_ANNOTATION,
-  NGINX_REGEX_ANNOTATION,
-  NGINX_FORWARDED_PREFIX_ANNOTATION,
+  ...NGINX_PATH_ANNOTATIONS,
   ...AFFINITY_ANNOTATIONS,
 ]);
 
