@@ -21,7 +21,7 @@ import { buildKnownNodes } from "../nodes/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { BuiltRecording } from "../recording/component.ts";
-import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
+import type { GatewayContext, SessionPeers } from "../sessions/context.ts";
 import { Reauthorizer } from "../sessions/reauthorizer.ts";
 import { buildResumption, type Siblings } from "../sessions/resumable/component.ts";
 import type { ReplicaName } from "../sessions/resumable/session-owner.ts";
@@ -34,7 +34,7 @@ interface SessionsParts {
   readonly authentication: Pick<BuiltAuthenticator, "authenticator">;
   readonly authorization: Pick<BuiltAuthorizer, "authorizer">;
   readonly audit: Pick<BuiltAudit, "audit">;
-  readonly policy: { readonly inForce: GatewayPolicy };
+  readonly policy: { readonly inForce: NonNullable<GatewayContext["policy"]> };
   /**
    * This process's API server endpoints, read at each dial: no node may have one of these
    * addresses.

@@ -11,7 +11,7 @@ import { answerAndClose } from "../listeners/answer.ts";
 import type { RequestHead } from "../listeners/websocket-stream.ts";
 import type { RouteNames } from "../observability/ingress-metrics.ts";
 import { carryForwarded } from "../sessions/carry-forwarded.ts";
-import { PendingClient } from "../sessions/pending-client.ts";
+import { PendingClient } from "../sessions/incoming-request.ts";
 import type { SessionReport } from "../sessions/session.ts";
 import {
   type ChosenUpstream,

@@ -16,7 +16,7 @@ import { Http2Connections, type Http2Handlers } from "../listeners/http2-connect
 import { admitConnections, judgeByFirstBytes } from "../listeners/proxy-protocol.ts";
 import { RequestTurns } from "../listeners/request-turns.ts";
 import { UnusedConnections } from "../listeners/unused-connections.ts";
-import { NOT_IMPLEMENTED, webSocketRequestOf } from "../listeners/websocket-stream.ts";
+import { webSocketRequestOf } from "../listeners/websocket-stream.ts";
 import { stopAccepting } from "../net/listen.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { forwardRequest } from "./forward-request.ts";
@@ -24,6 +24,8 @@ import { forwardUpgradeRequest, type IncomingUpgrade } from "./forward-upgrade-r
 import type { IngressContext } from "./ingress-context.ts";
 import { originOf } from "./ingress-request.ts";
 import { createSecureServer, type SecureServerOptions } from "./secure-server.ts";
+
+const NOT_IMPLEMENTED = 501;
 
 /** The first bytes of an HTTP/2 client with prior knowledge (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

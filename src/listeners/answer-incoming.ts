@@ -16,7 +16,7 @@ import { requestUrlOf } from "../http/request-url.ts";
 import { UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { HandshakeRefusal } from "../sessions/client-handshake.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
-import { PendingClient } from "../sessions/pending-client.ts";
+import { PendingClient } from "../sessions/incoming-request.ts";
 import type { ResponseContext } from "../sessions/resumption/owner-server.ts";
 import { answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";

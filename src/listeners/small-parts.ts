@@ -15,7 +15,7 @@ const MIN_REST_MS = 1;
  * Unread DATA frames of an HTTP/2 connection, of less than 16 bytes each in its whole window. Past
  * it: ENHANCE_YOUR_CALM.
  */
-export const MAX_UNREAD_PARTS = 65_536;
+const MAX_UNREAD_PARTS = 65_536;
 const FAILURE = "too many small frames were unread";
 /**
  * Bytes of an HTTP/2 client's frames without heads or bodies (PRIORITY, PING, padding) at once; then

@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
  * How long a drain waits for an accepted connection's first request, as in Go's http.Server. Past
  * it the connection is closed.
  */
-export const FIRST_REQUEST_MS = 5_000;
+const FIRST_REQUEST_MS = 5_000;
 
 /**
  * A listener's connections that have not sent a request yet. A shutdown waits for new ones, because

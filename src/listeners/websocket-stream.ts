@@ -7,7 +7,7 @@ import { http1Lines } from "../http/http2-headers.ts";
 import { closeWhenSent } from "../http/watch-http2-session.ts";
 import type { Http2Request } from "./http2-connections.ts";
 
-export const NOT_IMPLEMENTED = 501;
+const NOT_IMPLEMENTED = 501;
 const KEY = new HeaderNames(["sec-websocket-key"]);
 
 /**

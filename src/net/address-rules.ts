@@ -101,7 +101,7 @@ function nat64Forms(groups: readonly number[]): string[] {
 }
 
 /** Resolves a name to its addresses. */
-export type Resolve = (host: string) => Promise<readonly string[]>;
+type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** An address, a name or a listener's wildcard, with a port. */
 export interface ReservedEndpoint {

@@ -28,11 +28,7 @@ import type { SessionFacts } from "../sessions/sessions.ts";
 import type { PeerAddress } from "./peer-addresses.ts";
 import {
   AFTER_HEADER,
-  endPathOf,
-  factsPathOf,
   HELLO_PATH,
-  inputPathOf,
-  outputPathOf,
   PEER_PAGE_SESSIONS,
   type PeerHello,
   type PeerSessions,
@@ -40,6 +36,7 @@ import {
   readHello,
   readPeerSessions,
   SESSIONS_PATH,
+  sessionPathOf,
   VIEWER_HEADER,
 } from "./peer-protocol.ts";
 
@@ -122,7 +119,7 @@ export class PeerClient {
    */
   async sessionFacts(peer: PeerAddress, id: string): Promise<SessionFacts | undefined> {
     const { peerListMs } = this.#times;
-    const answer = await this.#get(peer, factsPathOf(id), peerListMs, MAX_PEER_LIST_BYTES);
+    const answer = await this.#get(peer, sessionPathOf(id, "facts"), peerListMs, MAX_PEER_LIST_BYTES);
     readHello(answer);
     return readFacts((answer as { readonly facts?: unknown }).facts);
   }
@@ -132,7 +129,13 @@ export class PeerClient {
     const headers = [[VIEWER_HEADER, viewer] as const, [AFTER_HEADER, String(after)] as const];
     const timeoutMs = OUTPUT_WAIT_MS + this.#times.peerListMs;
     const startMs = performance.now();
-    const answer = await this.#get(peer, outputPathOf(id), timeoutMs, MAX_PEER_LIST_BYTES, headers);
+    const answer = await this.#get(
+      peer,
+      sessionPathOf(id, "output"),
+      timeoutMs,
+      MAX_PEER_LIST_BYTES,
+      headers,
+    );
     readHello(answer);
     const page = readOutputAnswer((answer as { readonly output?: unknown }).output);
     // A peer that does not wait for output would make its viewers poll without a pause.
@@ -144,14 +147,14 @@ export class PeerClient {
   /** Ends a session of this peer. Throws Error with a message for operators, and UpstreamError. */
   async endSession(peer: PeerAddress, { id, ...request }: EndRequest): Promise<EndResult> {
     const timeoutMs = MAX_END_MS + 3 * END_HOP_MS;
-    const answer = await this.#post(peer, endPathOf(id), request, timeoutMs, MAX_HELLO_BYTES);
+    const answer = await this.#post(peer, sessionPathOf(id, "end"), request, timeoutMs, MAX_HELLO_BYTES);
     return readEndResult((answer as { readonly result?: unknown }).result);
   }
 
   /** Types into a session of this peer. Throws Error with a message for operators, and UpstreamError. */
   async typeInSession(peer: PeerAddress, { id, ...request }: JoinRequest): Promise<JoinAnswer> {
     const maxBytes = MAX_HELLO_BYTES + MAX_JOINED_STATUS_BYTES;
-    const answer = await this.#post(peer, inputPathOf(id), request, 3 * END_HOP_MS, maxBytes);
+    const answer = await this.#post(peer, sessionPathOf(id, "input"), request, 3 * END_HOP_MS, maxBytes);
     return readJoinAnswer((answer as { readonly typed?: unknown }).typed);
   }
 

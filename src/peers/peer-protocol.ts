@@ -9,28 +9,25 @@ export const HELLO_PATH = "/peer/hello";
 export const SESSIONS_PATH = "/peer/sessions";
 /** Takes a POST of a question about recordings; answers with `answer`. Older releases have no such path. */
 export const RECORDINGS_PATH = "/peer/recordings";
-/** Takes a POST of an EndRequest without its id; answers with the EndResult. */
-export function endPathOf(session: string): string {
-  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/end`;
+/** What a peer may ask about one session. */
+type SessionAction =
+  /** A POST of an EndRequest without its id. The answer is the EndResult. */
+  | "end"
+  /** A GET of the session's facts, which are absent if it does not run. */
+  | "facts"
+  /** A viewer's GET of the output that follows. */
+  | "output"
+  /** A POST of a JoinRequest without its id. The answer is the JoinAnswer. */
+  | "input";
+
+export function sessionPathOf(session: string, action: SessionAction): string {
+  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/${action}`;
 }
 
-/** Answers a GET with the session's facts, which are absent if it does not run. */
-export function factsPathOf(session: string): string {
-  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/facts`;
-}
-
-/** Answers a viewer's GET with the output that follows, as `output`. */
-export function outputPathOf(session: string): string {
-  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/output`;
-}
-/** Takes a POST of a JoinRequest without its id; answers with the JoinAnswer, as `typed`. */
-export function inputPathOf(session: string): string {
-  return `${SESSIONS_PATH}/${encodeURIComponent(session)}/input`;
-}
 export const VIEWER_HEADER = "Sluice-Viewer";
 
 /** The session that such a path names. */
-export function sessionIn(url: string, action: "end" | "facts" | "output" | "input"): string | undefined {
+export function sessionIn(url: string, action: SessionAction): string | undefined {
   const [, session, found] = /^\/peer\/sessions\/([0-9a-f-]{36})\/(\w+)$/.exec(url) ?? [];
   return found === action ? session : undefined;
 }

@@ -147,7 +147,7 @@ export interface OwnerRelay extends OwnerConnection {
 }
 
 /** The configured rules, and the counters for their limits. */
-export interface GatewayPolicy {
+interface GatewayPolicy {
   /** Replaced on reload. A session keeps the rule that admitted it. */
   rules: readonly PolicyRule[];
   readonly quotas: Quotas;

@@ -21,8 +21,7 @@ import { isSessionsPath, type SessionsApi } from "../../session-api/sessions-api
 import type { StreamingSession } from "../../session-api/streaming-session.ts";
 import { carryJoined, checkJoinHandshake } from "../../sessions/carry-joined.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import type { PendingClient } from "../../sessions/pending-client.ts";
+import type { IncomingStreaming, PendingClient } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
 import type { RunningSession } from "../../sessions/sessions.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";

@@ -5,12 +5,7 @@ import { addressOfUrl, dial, isHost } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
-import {
-  AddressRules,
-  type ReservedEndpoint,
-  ReservedEndpoints,
-  type Resolve,
-} from "../../net/address-rules.ts";
+import { AddressRules, type ReservedEndpoint, ReservedEndpoints } from "../../net/address-rules.ts";
 import { SpareConnections } from "../../net/spare-connections.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -106,7 +101,7 @@ class NodeAddressRefused extends Error {
  */
 export class NodeAddresses {
   readonly #rules: AddressRules;
-  readonly #resolve: Resolve;
+  readonly #resolve: typeof resolveByDns;
   readonly #reserved: Pick<ReservedEndpoints, "has"> | undefined;
 
   /**
@@ -115,7 +110,7 @@ export class NodeAddresses {
    */
   constructor(
     allowed: readonly string[],
-    resolve: Resolve = resolveByDns,
+    resolve: typeof resolveByDns = resolveByDns,
     reserved?: Pick<ReservedEndpoints, "has">,
   ) {
     this.#rules = new AddressRules(allowed);

@@ -11,7 +11,7 @@ import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import { requestUrlOf } from "../../http/request-url.ts";
 import type { ResumableRunContext, SessionRunContext } from "../context.ts";
-import { PendingClient } from "../pending-client.ts";
+import { PendingClient } from "../incoming-request.ts";
 import { resumptionIn } from "../resumable/resumable-sessions.ts";
 import { attachToHeld, callerIn, type ResumedRequest, resumeSession } from "./resume-session.ts";
 

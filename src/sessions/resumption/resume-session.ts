@@ -27,9 +27,8 @@ import { withReusedReads } from "../../net/accepted-socket.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
 import type { ResumableRunContext } from "../context.ts";
-import type { IncomingStreaming } from "../incoming-request.ts";
+import type { IncomingStreaming, PendingClient } from "../incoming-request.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
-import type { PendingClient } from "../pending-client.ts";
 import type { ResumableSessions } from "../resumable/resumable-sessions.ts";
 import { type OwnerConnection, OwnerGoneError } from "../resumable/session-owner.ts";
 

@@ -1,8 +1,7 @@
 import type { UserInfo } from "../../access/user-info.ts";
 import type { ResumableRunContext } from "../context.ts";
-import type { Downstream, IncomingStreaming } from "../incoming-request.ts";
+import type { Downstream, IncomingStreaming, PendingClient } from "../incoming-request.ts";
 import type { Admission, Leg } from "../leg.ts";
-import type { PendingClient } from "../pending-client.ts";
 import { type ResumableSessions, resumptionIn } from "../resumable/resumable-sessions.ts";
 import { runSession } from "../run-session.ts";
 import { resumeSession } from "./resume-session.ts";

@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
-import { PLAIN_HTTP_ANSWER } from "@sluice/client/internal/http/downstream/http1-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   createSelfSignedCertificate,
@@ -184,7 +183,9 @@ describe("the listener", () => {
     const received: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => received.push(chunk));
     await once(socket, "close");
-    expect(Buffer.concat(received).toString()).toBe(PLAIN_HTTP_ANSWER);
+    expect(Buffer.concat(received).toString()).toBe(
+      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+    );
     expect(await shown(doors.rsa.httpsPort, { servername: "rsa.example.com" })).toBe("rsa.example.com rsa");
   });
 

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
-import { MAX_UNREAD_PARTS } from "../../../src/listeners/small-parts.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fixedBound } from "../../support/fixed-bound.ts";
@@ -8,6 +7,8 @@ import { FLAG, FRAME, openFrameClient } from "../../support/frame-peer.ts";
 import { acceptUntilEnd } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
+
+const MAX_UNREAD_PARTS = fixedBound("src/listeners/small-parts.ts", "MAX_UNREAD_PARTS");
 
 const PARTS_A_TURN = fixedBound("src/listeners/small-parts.ts", "PARTS_A_TURN");
 

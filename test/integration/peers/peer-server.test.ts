@@ -7,11 +7,11 @@ import type { AdminSession, SessionLists } from "../../../src/admin/admin-server
 import { listenAt } from "../../../src/net/listen.ts";
 import { PeerClient } from "../../../src/peers/peer-client.ts";
 import {
-  endPathOf,
   HELLO_PATH,
   helloOf,
   PEER_PAGE_SESSIONS,
   SESSIONS_PATH,
+  sessionPathOf,
 } from "../../../src/peers/peer-protocol.ts";
 import {
   createPeerServer,
@@ -343,11 +343,11 @@ describe("a request to end a session", () => {
       answer.resume();
       return answer.statusCode;
     };
-    expect(await post(endPathOf(ID), "{}")).toBe(400);
+    expect(await post(sessionPathOf(ID, "end"), "{}")).toBe(400);
     const tooMuch = JSON.stringify({ message: "x".repeat(MAX_END_REQUEST_BYTES) });
-    expect(await post(endPathOf(ID), tooMuch)).toBe(400);
-    expect(await post(endPathOf("../hello"), '{"message":"m"}')).toBe(404);
-    expect(await post(endPathOf(ID), "", "GET")).toBe(404);
+    expect(await post(sessionPathOf(ID, "end"), tooMuch)).toBe(400);
+    expect(await post(sessionPathOf("../hello", "end"), '{"message":"m"}')).toBe(404);
+    expect(await post(sessionPathOf(ID, "end"), "", "GET")).toBe(404);
     expect(asked).toEqual([]);
   });
 });

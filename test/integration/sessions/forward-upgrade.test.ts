@@ -8,8 +8,8 @@ import type { UpgradedConnection } from "../../../packages/client/src/net/upgrad
 import type { UpstreamError } from "../../../packages/client/src/net/upstream-error.ts";
 import { forwardUpgrade } from "../../../src/http/upgrade/forward-upgrade.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
+import { PendingClient } from "../../../src/sessions/incoming-request.ts";
 import { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
-import { PendingClient } from "../../../src/sessions/pending-client.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
 import { defaultTimeouts } from "../../support/default-configuration.ts";
 import {

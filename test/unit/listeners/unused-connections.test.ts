@@ -1,7 +1,10 @@
 import { EventEmitter } from "node:events";
 import type { Server, Socket } from "node:net";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { FIRST_REQUEST_MS, UnusedConnections } from "../../../src/listeners/unused-connections.ts";
+import { UnusedConnections } from "../../../src/listeners/unused-connections.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
+
+const FIRST_REQUEST_MS = fixedBound("src/listeners/unused-connections.ts", "FIRST_REQUEST_MS");
 
 const server = new EventEmitter();
 let connections: UnusedConnections;

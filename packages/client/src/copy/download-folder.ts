@@ -22,7 +22,7 @@ import type { CopyContext, CopyProgress } from "./copy-context.ts";
 import { CopyError, isInterruption, isOwn, localError, withRetries } from "./copy-error.ts";
 import { FileWriter } from "./file-writer.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
-import { changedNames, changedWhileRead, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
+import { changedNames, changedWhileRead, checkRemoteGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { bytesInput, remoteFailure } from "./remote-shell.ts";
 
@@ -89,7 +89,7 @@ class Unpacking {
   readonly #hashes = new Map<string, string>();
   readonly #sizes = new Map<string, number>();
   /** Files that have changed since they were read, by name. */
-  readonly suspects = new Map<string, RemoteGrowth>();
+  readonly suspects = new Map<string, { readonly hash: string; readonly size: number }>();
   readonly #modes = new Map<string, number>();
   readonly #folders = new Set<string>();
   /** Entries of the current attempt. */

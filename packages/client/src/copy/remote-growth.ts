@@ -5,7 +5,7 @@ import { canHash, HASH_FUNCTION } from "./hashing.ts";
 import { bytesIn, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
 
 /** The part of a file that was read: SHA-256 in hexadecimal, and bytes. */
-export interface RemoteGrowth {
+interface RemoteGrowth {
   readonly hash: string;
   readonly size: number;
 }

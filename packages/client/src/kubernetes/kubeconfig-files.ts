@@ -16,13 +16,11 @@ export interface KubeconfigFile {
   readonly root: Section;
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
 /**
  * The files that kubectl would read: the given one, or the existing ones in $KUBECONFIG, or
  * `~/.kube/config`. Empty if none is given and none exists.
  */
-export function kubeconfigFileNames(given: string | undefined, environment: Environment): string[] {
+export function kubeconfigFileNames(given: string | undefined, environment: NodeJS.ProcessEnv): string[] {
   if (given !== undefined) return [path.resolve(given)];
   const listed = (environment.KUBECONFIG ?? "").split(path.delimiter).filter((name) => name !== "");
   const names = listed.length > 0 ? listed : [path.join(environment.HOME || homedir(), ".kube", "config")];

@@ -9,7 +9,7 @@ import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-serve
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
-import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
+import { kubeconfigFileNames } from "./kubeconfig-files.ts";
 import { applyOverrides, type KubeconfigOverrides } from "./kubeconfig-overrides.ts";
 import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
 
@@ -34,7 +34,7 @@ export interface Kubeconfig {
 }
 
 interface LoadOptions {
-  readonly environment?: Environment;
+  readonly environment?: NodeJS.ProcessEnv;
   readonly nowMs?: () => number;
   readonly serviceAccountFolder?: string;
   /** One run of a credential plugin. Default: 60 s. */
@@ -210,7 +210,7 @@ function impersonationLines(impersonate: Impersonation | undefined): HeaderLine[
   return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
 }
 
-function isInCluster(environment: Environment): boolean {
+function isInCluster(environment: NodeJS.ProcessEnv): boolean {
   return Boolean(environment.KUBERNETES_SERVICE_HOST && environment.KUBERNETES_SERVICE_PORT);
 }
 
@@ -219,7 +219,7 @@ function isInCluster(environment: Environment): boolean {
  * a pod.
  */
 async function inClusterEntries(
-  environment: Environment,
+  environment: NodeJS.ProcessEnv,
   folder = SERVICE_ACCOUNT_FOLDER,
 ): Promise<KubeconfigEntries> {
   const { url, certificateAuthorityFile, tokenFile } = inClusterServer(environment, folder);

@@ -1,3 +1,4 @@
+import type { DialRequest } from "@sluice/client";
 import {
   defaultSessionTimes,
   dial,
@@ -13,7 +14,7 @@ import { requestUpgrade } from "@sluice/client/internal/http/upgrade/upgrade-req
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { isRemoteCommandVersion, type RequestedStreams } from "@sluice/protocols/remotecommand";
 import type { Endpoint, SessionPlace, SessionRequest } from "./endpoint.ts";
-import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOffer } from "./endpoint.ts";
+import { type CommandTransport, type ForwardTransport, OFFERS } from "./endpoint.ts";
 import { CommandSession, type CommandSessionOptions, Violation } from "./judge.ts";
 import type { LabSettings } from "./lab-settings.ts";
 
@@ -30,7 +31,7 @@ interface ExecOptions extends CommandSessionOptions {
   readonly times?: Partial<SessionTimes> | undefined;
   readonly kind?: "exec" | "attach" | undefined;
   /** Replaces the subprotocols that the transport would offer. */
-  readonly offer?: TransportOffer | undefined;
+  readonly offer?: Pick<DialRequest, "transport" | "protocols"> | undefined;
 }
 
 /** The tools of one case. Closes everything the case opened when it ends. */
@@ -104,7 +105,7 @@ export class CaseLab {
   /** An upgraded connection without session handling; the caller owns its socket. Throws ConnectError. */
   async dial(
     request: SessionRequest,
-    offer: TransportOffer,
+    offer: Pick<DialRequest, "transport" | "protocols">,
     headers: HeaderList = [],
   ): Promise<UpgradedConnection> {
     const { target, path } = await this.endpoint.placeOf(request);

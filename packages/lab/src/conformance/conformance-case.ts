@@ -47,7 +47,7 @@ export const PROGRAMS = [
   "rm",
 ] as const;
 
-export type Program = (typeof PROGRAMS)[number];
+type Program = (typeof PROGRAMS)[number];
 
 /** One requirement on an endpoint, and its test. */
 export interface ConformanceCase {

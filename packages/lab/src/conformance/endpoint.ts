@@ -1,3 +1,4 @@
+import type { DialRequest } from "@sluice/client";
 import { attachPath, execPath, type PodReference, portForwardPath, type Target } from "@sluice/client";
 import { kubeletCommandPath, kubeletPortForwardPath } from "@sluice/client/internal/pod-paths";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
@@ -14,12 +15,7 @@ export type ForwardTransport = (typeof FORWARD_TRANSPORTS)[number];
 export type Transport = CommandTransport | ForwardTransport;
 
 /** What a client offers for a transport; subprotocols are in order of preference. */
-export interface TransportOffer {
-  readonly transport: "websocket" | "spdy";
-  readonly protocols: readonly string[];
-}
-
-export const OFFERS: Readonly<Record<Transport, TransportOffer>> = {
+export const OFFERS: Readonly<Record<Transport, Pick<DialRequest, "transport" | "protocols">>> = {
   "websocket-v5": { transport: "websocket", protocols: ["v5.channel.k8s.io"] },
   "websocket-v4": { transport: "websocket", protocols: ["v4.channel.k8s.io"] },
   "websocket-v1": { transport: "websocket", protocols: ["channel.k8s.io"] },

@@ -9,7 +9,7 @@ import {
   type RequestedStreams,
   type TerminalSize,
 } from "@sluice/protocols/remotecommand";
-import { type ByteCheck, RecordedOutput } from "./recorded-output.ts";
+import { RecordedOutput } from "./recorded-output.ts";
 
 const QUOTED_CHARACTERS = 120;
 
@@ -96,7 +96,7 @@ interface CommandResult {
 }
 
 export interface CommandSessionOptions {
-  readonly check?: ByteCheck | undefined;
+  readonly check?: ConstructorParameters<typeof RecordedOutput>[0];
   /** Bytes to read per second; by default as fast as they arrive. */
   readonly readRate?: number | undefined;
 }

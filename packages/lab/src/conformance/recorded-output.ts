@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 export const MAX_KEPT_BYTES: number = 256 * 1024;
 
 /** Knows the expected byte at each offset. */
-export interface ByteCheck {
+interface ByteCheck {
   /** The first offset with a wrong byte; -1 if all are right. */
   firstWrong(offset: number, part: Uint8Array): number;
 }

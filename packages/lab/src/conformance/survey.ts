@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ConnectError, type PortForwardConnection, SessionError } from "@sluice/client";
 import type { CaseLab } from "./case-lab.ts";
-import { PROGRAMS, type Program } from "./conformance-case.ts";
+import { PROGRAMS } from "./conformance-case.ts";
 import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, LEGACY_TRANSPORTS, type Transport } from "./endpoint.ts";
 
 /** Properties of the endpoint and its container, determined once, before the cases run. */
@@ -9,7 +9,7 @@ export interface Survey {
   /** Why each transport was refused; undefined if it was accepted. */
   readonly transports: Readonly<Partial<Record<Transport, string>>>;
   /** Programs in the container; undefined if no command could run. */
-  readonly programs: ReadonlySet<Program> | undefined;
+  readonly programs: ReadonlySet<string> | undefined;
   /**
    * Why no server can listen on the echo port: the server itself reported it over each transport.
    */
@@ -24,7 +24,7 @@ const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/de
 
 export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
   const transports: Partial<Record<Transport, string>> = {};
-  let programs: Set<Program> | undefined;
+  let programs: Set<string> | undefined;
   for (const transport of [...COMMAND_TRANSPORTS, ...LEGACY_TRANSPORTS]) {
     const session = await opened(() => lab.shell(transport, LIST_PROGRAMS));
     if (typeof session === "string") {

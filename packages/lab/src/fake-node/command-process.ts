@@ -1,7 +1,5 @@
 import type { RequestedStreams, TerminalSize } from "@sluice/protocols/remotecommand";
 
-export type OutputStream = "stdout" | "stderr";
-
 /** How a command ended. `failed`: it never ran; the message is the runtime's. */
 export type CommandExit =
   | { readonly type: "exited"; readonly code: number }
@@ -18,8 +16,8 @@ export interface CommandLine {
 
 export interface CommandProcessHandler {
   /** The process never uses the part again. */
-  onOutput(stream: OutputStream, part: Uint8Array): void;
-  onOutputEnd(stream: OutputStream): void;
+  onOutput(stream: "stdout" | "stderr", part: Uint8Array): void;
+  onOutputEnd(stream: "stdout" | "stderr"): void;
   /** The process has read all input, or will read no more. */
   onStdinDrain(): void;
   /** Called once, after the last output. */

@@ -9,15 +9,15 @@ import {
   successStatus,
   type TerminalSize,
 } from "@sluice/protocols/remotecommand";
-import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
+import type { CommandExit, CommandProcess, CommandProcessHandler } from "./command-process.ts";
 import type { FakeNodeLimits } from "./limits.ts";
 import { CommandStartError } from "./start-command.ts";
 
 /** The destination of a session's output: SPDY streams or WebSocket channels. */
 export interface CommandTransport {
   readonly socket: Duplex;
-  sendOutput(stream: OutputStream, part: Uint8Array): void;
-  endOutput(stream: OutputStream): void;
+  sendOutput(stream: "stdout" | "stderr", part: Uint8Array): void;
+  endOutput(stream: "stdout" | "stderr"): void;
   /** Sends the status after all output, and ends the connection so that the client receives everything. */
   finish(exit: CommandExit): void;
   /** Ends the connection at once. */
@@ -106,7 +106,7 @@ export class CommandSession implements CommandProcessHandler {
     if (!this.#hasExited) await this.#process?.kill();
   }
 
-  onOutput(stream: OutputStream, part: Uint8Array): void {
+  onOutput(stream: "stdout" | "stderr", part: Uint8Array): void {
     if (this.#isOver) return;
     const { socket } = this.#transport;
     socket.cork();
@@ -115,7 +115,7 @@ export class CommandSession implements CommandProcessHandler {
     if (socket.writableNeedDrain) this.#process?.pauseOutput();
   }
 
-  onOutputEnd(stream: OutputStream): void {
+  onOutputEnd(stream: "stdout" | "stderr"): void {
     if (!this.#isOver) this.#transport.endOutput(stream);
   }
 

@@ -1,4 +1,4 @@
-export interface FakeContainer {
+interface FakeContainer {
   readonly name: string;
   /**
    * A process that runs from the node's start; `attach` joins it. Without one, attach finds a

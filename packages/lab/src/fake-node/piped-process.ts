@@ -7,7 +7,6 @@ import {
   type CommandProcess,
   type CommandProcessHandler,
   environmentOf,
-  type OutputStream,
   WORKING_DIRECTORY,
 } from "./command-process.ts";
 import { spawnWithoutTerminals } from "./pseudo-terminal.ts";
@@ -17,7 +16,7 @@ export class PipedProcess implements CommandProcess {
   readonly #child: ChildProcess;
   readonly #handler: CommandProcessHandler;
   readonly #maxStdinBufferBytes: number;
-  readonly #endedOutputs = new Set<OutputStream>();
+  readonly #endedOutputs = new Set<"stdout" | "stderr">();
   #failure: Error | undefined;
 
   /** Throws if the system refuses the arguments. */
@@ -88,13 +87,13 @@ export class PipedProcess implements CommandProcess {
     this.#child.stderr?.destroy();
   }
 
-  #listen(name: OutputStream, stream: Readable | null): void {
+  #listen(name: "stdout" | "stderr", stream: Readable | null): void {
     stream?.on("data", (part: Uint8Array) => this.#handler.onOutput(name, part));
     stream?.on("error", () => stream.destroy());
     stream?.once("end", () => this.#endOutput(name));
   }
 
-  #endOutput(name: OutputStream): void {
+  #endOutput(name: "stdout" | "stderr"): void {
     if (this.#endedOutputs.has(name)) return;
     this.#endedOutputs.add(name);
     this.#handler.onOutputEnd(name);

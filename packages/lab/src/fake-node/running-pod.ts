@@ -6,8 +6,8 @@ import {
   withNineDigits,
 } from "@sluice/client/internal/api/pod-log-options";
 import type { RequestedStreams } from "@sluice/protocols/remotecommand";
-import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
-import type { FakeContainer, FakePod } from "./fake-pod.ts";
+import type { CommandExit, CommandProcess, CommandProcessHandler } from "./command-process.ts";
+import type { FakePod } from "./fake-pod.ts";
 import type { FakeNodeLimits } from "./limits.ts";
 import { startCommand } from "./start-command.ts";
 
@@ -54,7 +54,7 @@ interface Attachment {
  */
 class MainProcess {
   readonly log: ContainerLog;
-  readonly #container: FakeContainer;
+  readonly #container: FakePod["containers"][number];
   readonly #attachments = new Set<Attachment>();
   readonly #pausing = new Set<Attachment>();
   readonly #process: CommandProcess | undefined;
@@ -64,7 +64,7 @@ class MainProcess {
    * Throws CommandStartError if the container's command cannot run, for example because of a wrong
    * configuration.
    */
-  constructor(container: FakeContainer, hostname: string, limits: FakeNodeLimits) {
+  constructor(container: FakePod["containers"][number], hostname: string, limits: FakeNodeLimits) {
     this.#container = container;
     this.log = new ContainerLog(limits.maxLogBytes);
     if (container.command === undefined) return;
@@ -114,12 +114,12 @@ class MainProcess {
     await this.#process?.kill();
   }
 
-  #output(stream: OutputStream, part: Uint8Array): void {
+  #output(stream: "stdout" | "stderr", part: Uint8Array): void {
     this.log.append(stream, part);
     this.#tell(stream, ({ handler }) => handler.onOutput(stream, part));
   }
 
-  #tell(stream: OutputStream, tell: (attachment: Attachment) => void): void {
+  #tell(stream: "stdout" | "stderr", tell: (attachment: Attachment) => void): void {
     for (const attachment of this.#attachments) if (attachment.requested[stream]) tell(attachment);
   }
 
@@ -143,7 +143,7 @@ class MainProcess {
 
 interface Entry {
   readonly time: string;
-  readonly stream: OutputStream;
+  readonly stream: "stdout" | "stderr";
   /** Includes the newline, except for a part of a line. */
   readonly bytes: Buffer;
 }
@@ -155,7 +155,10 @@ interface Entry {
 class ContainerLog {
   readonly #maxBytes: number;
   readonly #entries: Entry[] = [];
-  readonly #unfinished: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  readonly #unfinished: Record<"stdout" | "stderr", Buffer> = {
+    stdout: Buffer.alloc(0),
+    stderr: Buffer.alloc(0),
+  };
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** The number of dropped entries, which is also the number of the first kept one. */
   #dropped = 0;
@@ -166,7 +169,7 @@ class ContainerLog {
     this.#maxBytes = maxBytes;
   }
 
-  append(stream: OutputStream, part: Uint8Array): void {
+  append(stream: "stdout" | "stderr", part: Uint8Array): void {
     let rest = Buffer.concat([this.#unfinished[stream], part]);
     for (let end = endOfEntry(rest); end > 0; end = endOfEntry(rest)) {
       this.#add(stream, Buffer.from(rest.subarray(0, end)));
@@ -217,7 +220,7 @@ class ContainerLog {
     return this.#dropped + this.#entries.length;
   }
 
-  #add(stream: OutputStream, bytes: Buffer): void {
+  #add(stream: "stdout" | "stderr", bytes: Buffer): void {
     this.#entries.push({ time: new Date().toISOString(), stream, bytes });
     this.#heldBytes += bytes.length + ENTRY_BYTES;
     while (this.#heldBytes > this.#maxBytes) {

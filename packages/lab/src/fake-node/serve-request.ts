@@ -24,12 +24,7 @@ import { httpError, type Refusal, textRefusal } from "./refusal.ts";
 import type { RunningPod } from "./running-pod.ts";
 import { decideLog } from "./serve-log.ts";
 import { SpdyCommand } from "./spdy-command.ts";
-import {
-  checkSpdyHandshake,
-  checkTunnelHandshake,
-  checkWebSocketHandshake,
-  encodeSpdySwitch,
-} from "./spdy-handshake.ts";
+import { checkSpdyHandshake, checkTunnelHandshake, checkWebSocketHandshake } from "./spdy-handshake.ts";
 import { SpdyPortForward } from "./spdy-port-forward.ts";
 import { startCommand } from "./start-command.ts";
 import { TunnelSocket } from "./tunnel-socket.ts";
@@ -141,7 +136,7 @@ function decideSpdyCommand(
   const version = isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io";
   return {
     serve: (socket, head) => {
-      socket.write(encodeSpdySwitch(protocol));
+      socket.write(handshake.switching);
       new SpdyCommand(socket, head, { ...service, version }, node);
     },
   };
@@ -176,7 +171,7 @@ function decidePortForward(request: Request, route: KubeletRoute, node: ServingN
   if (tunnel === undefined) {
     return {
       serve: (socket, head) => {
-        socket.write(encodeSpdySwitch(spdy.protocol));
+        socket.write(spdy.switching);
         new SpdyPortForward(socket, head, targetOf, node);
       },
     };

@@ -3,7 +3,7 @@ import type { SpdyConnection } from "@sluice/client/internal/sessions/spdy-conne
 import { NOTHING } from "@sluice/protocols/bytes";
 import { ResizeDecoder, type StreamType, spdyStreamTypes } from "@sluice/protocols/remotecommand";
 import type { SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
-import type { CommandExit, OutputStream } from "./command-process.ts";
+import type { CommandExit } from "./command-process.ts";
 import {
   type CommandService,
   CommandSession,
@@ -54,11 +54,11 @@ export class SpdyCommand implements CommandTransport {
     this.#session.clientGone();
   }
 
-  sendOutput(stream: OutputStream, part: Uint8Array): void {
+  sendOutput(stream: "stdout" | "stderr", part: Uint8Array): void {
     sendInChunks(part, (chunk) => this.#streams.get(stream)?.write(chunk));
   }
 
-  endOutput(stream: OutputStream): void {
+  endOutput(stream: "stdout" | "stderr"): void {
     this.#streams.get(stream)?.finish();
   }
 

@@ -15,7 +15,7 @@ import { httpError, type Refusal } from "./refusal.ts";
 const PROTOCOL_HEADER = "X-Stream-Protocol-Version";
 
 type SpdyHandshake =
-  | { readonly ok: true; readonly protocol: string }
+  | { readonly ok: true; readonly protocol: string; readonly switching: string }
   | { readonly ok: false; readonly refusal: Refusal };
 
 interface SpdyHandshakeOptions {
@@ -49,7 +49,7 @@ export function checkSpdyHandshake(lines: HeaderLines, options: SpdyHandshakeOpt
     const text = `unable to upgrade: missing upgrade headers in request: ${goHeaderDump(lines)}`;
     return { ok: false, refusal: httpError(400, text, [[PROTOCOL_HEADER, protocol]]) };
   }
-  return { ok: true, protocol };
+  return { ok: true, protocol, switching: encodeSpdySwitch(protocol) };
 }
 
 /** Tests for substrings of the first lines, as the reference does. */
@@ -68,7 +68,7 @@ function refused(
   return { ok: false, refusal: httpError(status, isSaidTwice ? `${line}\n${line}` : line, headers) };
 }
 
-export function encodeSpdySwitch(protocol: string): string {
+function encodeSpdySwitch(protocol: string): string {
   return [
     "HTTP/1.1 101 Switching Protocols",
     "Connection: Upgrade",

@@ -10,7 +10,7 @@ import {
   specOf,
 } from "@sluice/protocols/remotecommand";
 import { CLOSE } from "@sluice/protocols/websocket";
-import type { CommandExit, OutputStream } from "./command-process.ts";
+import type { CommandExit } from "./command-process.ts";
 import {
   type CommandService,
   CommandSession,
@@ -62,7 +62,7 @@ export class WebSocketCommand implements CommandTransport {
     this.#webSocket.receive(head);
   }
 
-  sendOutput(stream: OutputStream, part: Uint8Array): void {
+  sendOutput(stream: "stdout" | "stderr", part: Uint8Array): void {
     const channel = stream === "stdout" ? CHANNEL.STDOUT : CHANNEL.STDERR;
     sendInChunks(part, (chunk) => sendChannelMessage(this.#webSocket, this.#spec, channel, chunk));
   }

@@ -3,14 +3,7 @@ import { notInstalled } from "@sluice/client/internal/config/optional-package";
 import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import { LatencyCounts } from "./latency-counts.ts";
 import { type LoadPart, shareOf } from "./load-plan.ts";
-import {
-  type JudgedThreshold,
-  type LatencySummary,
-  partsOf,
-  REPORT_FORMAT,
-  type ReportParts,
-  summaryOf,
-} from "./load-report.ts";
+import { type JudgedThreshold, type LoadReport, partsOf, REPORT_FORMAT, summaryOf } from "./load-report.ts";
 import type { IntervalLatency } from "./recorder.ts";
 
 export interface HttpLoadPlan {
@@ -128,7 +121,7 @@ export interface HttpLoadReport {
   readonly version: string;
   /** The plan of all parts together. */
   readonly plan: HttpPlan;
-  readonly parts: ReportParts;
+  readonly parts: LoadReport["parts"];
   readonly startedAt: string;
   readonly seconds: number;
   readonly wasInterrupted: boolean;
@@ -138,7 +131,7 @@ export interface HttpLoadReport {
   readonly byStatus: Readonly<Record<string, number>>;
   readonly errors: number;
   readonly timeouts: number;
-  readonly latency: LatencySummary;
+  readonly latency: ReturnType<typeof summaryOf>;
   /** The histogram behind `latency`. */
   readonly latencies: IntervalLatency;
   readonly thresholds: readonly JudgedThreshold[];
@@ -151,7 +144,7 @@ type HttpFigures = Pick<
 
 export function httpReportOf(
   { connections, requestsPerSecond, durationMs, timeoutMs }: HttpPlan,
-  parts: ReportParts,
+  parts: LoadReport["parts"],
   startedAtMs: number,
   { counts, ...figures }: HttpFigures,
 ): HttpLoadReport {

@@ -19,7 +19,7 @@ const BUSY_LAG_MS = 50;
 /** Version of the report's layout. `sluice load merge` reads only this one. */
 export const REPORT_FORMAT = 1;
 
-export interface LatencySummary {
+interface LatencySummary {
   readonly count: number;
   readonly p50Us: number;
   readonly p90Us: number;
@@ -42,7 +42,7 @@ export interface JudgedThreshold {
 }
 
 /** `present`: the indexes, from 0, of the parts in these figures. */
-export interface ReportParts {
+interface ReportParts {
   readonly of: number;
   readonly present: readonly number[];
   readonly startSpreadMs: number;

@@ -1,7 +1,7 @@
 import { type HttpLoadReport, httpReportOf } from "./http-load.ts";
 import { LATENCY_BUCKETS, LatencyCounts } from "./latency-counts.ts";
 import type { LoadPlan } from "./load-plan.ts";
-import { LoadCollector, type LoadReport, REPORT_FORMAT, type ReportParts } from "./load-report.ts";
+import { LoadCollector, type LoadReport, REPORT_FORMAT } from "./load-report.ts";
 import { LATENCIES } from "./recorder.ts";
 
 /** Finds the start of a report within a line, for example of a pod's log. */
@@ -163,7 +163,7 @@ function joined(reports: Some<NamedReport>) {
     const seconds = Math.round(startSpreadMs / 1_000);
     throw new RangeError(`the parts did not run side by side: one started ${seconds} s after another`);
   }
-  return { starts, startAtMs, parts: { of: parts.of, present, startSpreadMs } satisfies ReportParts };
+  return { starts, startAtMs, parts: { of: parts.of, present, startSpreadMs } satisfies LoadReport["parts"] };
 }
 
 /** Indexes of parts without a report. */
@@ -208,7 +208,7 @@ function presentParts(reports: readonly NamedReport[]): number[] {
 /** Merges parts; `starts` are their start times in milliseconds since 1970. */
 function addHttpReports(
   reports: readonly [HttpLoadReport, ...HttpLoadReport[]],
-  parts: ReportParts,
+  parts: LoadReport["parts"],
   starts: readonly number[],
 ): HttpLoadReport {
   const startAtMs = Math.min(...starts);

@@ -1,8 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { SessionEnd } from "@sluice/client/internal/sessions/session-end";
 
-export type OutputStream = "stdout" | "stderr";
-
 export interface CommandClientHandler {
   /** Called once, when the client has opened every requested stream: output may be sent. */
   onReady(): void;
@@ -31,7 +29,7 @@ export interface CommandClient {
   receive(chunk: Uint8Array): void;
   tick(nowMs: number): void;
   /** Call only once the client is ready. `part` must not be empty. */
-  sendOutput(stream: OutputStream, part: Uint8Array): void;
+  sendOutput(stream: "stdout" | "stderr", part: Uint8Array): void;
   /** Sends the status, as JSON, in the client's protocol, then ends the session. Call after all output. */
   finish(status: Uint8Array): void;
   /** Ends without a status, because the client has left. */

@@ -22,7 +22,7 @@ import {
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "@sluice/protocols/spdy";
 import { CLOSE, type WebSocketLimits } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import type { CommandClient, CommandClientHandler, OutputStream } from "./command-client.ts";
+import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 
 /** The client's protocol version, and the streams that it requested. */
 interface CommandClientOptions {
@@ -88,7 +88,7 @@ export class SpdyCommandClient implements CommandClient {
     if (this.isReady) this.#connection.tick(nowMs);
   }
 
-  sendOutput(stream: OutputStream, part: Uint8Array): void {
+  sendOutput(stream: "stdout" | "stderr", part: Uint8Array): void {
     this.#streams.get(stream)?.write(part);
   }
 
@@ -201,7 +201,7 @@ export class ChannelCommandClient implements CommandClient {
     this.#webSocket.tick(nowMs);
   }
 
-  sendOutput(stream: OutputStream, part: Uint8Array): void {
+  sendOutput(stream: "stdout" | "stderr", part: Uint8Array): void {
     const channel = stream === "stdout" ? CHANNEL.STDOUT : CHANNEL.STDERR;
     sendChannelMessage(this.#webSocket, this.#spec, channel, part);
   }

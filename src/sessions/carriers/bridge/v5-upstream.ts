@@ -11,11 +11,10 @@ import type { WebSocketLimits } from "@sluice/protocols/websocket";
 import { CLOSE } from "@sluice/protocols/websocket";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../../observers/command-result.ts";
-import type { OutputStream } from "./command-client.ts";
 
 interface V5UpstreamHandler {
   /** `part` is never empty. */
-  onOutput(stream: OutputStream, part: Uint8Array): void;
+  onOutput(stream: "stdout" | "stderr", part: Uint8Array): void;
   /** A piece of the Status. After the last piece the upstream should end the session. */
   onStatus(part: Uint8Array, isComplete: boolean): void;
   /** The upstream closed with 1000. */

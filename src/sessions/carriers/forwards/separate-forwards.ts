@@ -15,10 +15,11 @@ import { type Feed, feed } from "../../../net/feed.ts";
 import { goAwayStatusOf } from "../../decoders/open-forwards.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import type { StreamingSession } from "../../session.ts";
+import type { TunnelSideEnd } from "../tunnel-sides.ts";
 import { ClientStreams } from "./client-streams.ts";
 import type { ForwardedPair, PairOwner } from "./forwarded-pair.ts";
 import { type NodeConnection, NodeConnections } from "./node-connections.ts";
-import { SpdyPeer, type SpdyPeerEnd, type SpdyPeerOptions } from "./spdy-peer.ts";
+import { SpdyPeer, type SpdyPeerOptions } from "./spdy-peer.ts";
 
 /**
  * How long a node may take no data of one forwarded connection while others wait for it. Past it
@@ -253,7 +254,11 @@ export class SeparateForwards implements StreamingSession {
     },
   };
 
-  #clientEnded({ how, webSocket, isProtocolError }: SpdyPeerEnd): void {
+  #clientEnded({
+    how,
+    webSocket,
+    isProtocolError,
+  }: TunnelSideEnd & { readonly isProtocolError: boolean }): void {
     if (webSocket !== undefined) this.#over(clientEnd(webSocket));
     else if (isProtocolError)
       this.#over(faultOf("client", "protocol-error", `the client sent malformed SPDY: ${how}`));

@@ -17,16 +17,16 @@ export interface SpdyPeerOptions {
   readonly spdyLimits: SpdyLimits;
 }
 
-/** How it ended. `isProtocolError`: the peer broke SPDY or WebSocket. */
-export type SpdyPeerEnd = TunnelSideEnd & { readonly isProtocolError: boolean };
-
 interface SpdyPeerHandler {
   /**
    * The client opened a stream; a returned number refuses it. Absent for a node, which opens none.
    */
   onStream?(stream: SpdyStream): SpdyStreamHandler | number;
-  /** Called once, after every open stream's own end. */
-  onEnd(end: SpdyPeerEnd): void;
+  /**
+   * Called once, after every open stream's own end. `isProtocolError`: the peer broke SPDY or
+   * WebSocket.
+   */
+  onEnd(end: TunnelSideEnd & { readonly isProtocolError: boolean }): void;
 }
 
 /** A SPDY session that ends here: over one side's connection, or its WebSocket. */

@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { PLAIN_HTTP_ANSWER } from "@sluice/client/internal/http/downstream/http1-server";
 import { afterEach, expect, it } from "vitest";
 import { createHttp1Server } from "../../../../packages/client/src/http/downstream/http1-server.ts";
 import { createSelfSignedCertificate } from "../../../../packages/client/src/net/self-signed.ts";
 import { createSecureServer } from "../../../../src/ingress/secure-server.ts";
 import { eventually } from "../../../support/eventually.ts";
+
+/** The text of Go's servers. */
+const PLAIN_HTTP_ANSWER = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
 const servers: Server[] = [];
 const { certPem: cert, keyPem: key } = await createSelfSignedCertificate();

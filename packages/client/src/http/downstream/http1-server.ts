@@ -137,8 +137,7 @@ function refuseHead(response: ServerResponse, status: HeadProblem): void {
 }
 
 /** The text of Go's servers, including kube-apiserver and kubelet: clients and people search for it. */
-export const PLAIN_HTTP_ANSWER =
-  "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+const PLAIN_HTTP_ANSWER = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
 /** Node stores the connection under a TLS socket here. */
 type OverConnection = TLSSocket & { readonly _parent?: (Duplex & { readonly bytesWritten?: number }) | null };

@@ -31,7 +31,7 @@ export function openForwarded(
   return stream;
 }
 
-export interface EchoOptions {
+interface EchoOptions {
   /** Bytes to read per second; by default as fast as they arrive. */
   readonly readRate?: number | undefined;
   /** How long nothing is read at first. */

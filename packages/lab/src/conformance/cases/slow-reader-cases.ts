@@ -10,7 +10,7 @@ import {
   LEGACY_TRANSPORTS,
 } from "../endpoint.ts";
 import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
-import { type EchoOptions, echo } from "./port-forward-cases.ts";
+import { echo } from "./port-forward-cases.ts";
 
 /**
  * Clients send PINGs. If the server has closed its socket, its kernel answers them with a reset,
@@ -74,7 +74,11 @@ async function runStalled(lab: CaseLab, transport: CommandTransport): Promise<vo
 }
 
 /** The pod's echo server sends as fast as the client reads. */
-async function runForward(lab: CaseLab, transport: ForwardTransport, options: EchoOptions): Promise<void> {
+async function runForward(
+  lab: CaseLab,
+  transport: ForwardTransport,
+  options: { readonly readRate?: number; readonly stallMs?: number },
+): Promise<void> {
   const connection = await lab.forward(transport, { forwardPingIntervalMs: PING_INTERVAL_MS });
   const timeoutMs = outputTimeMs(lab);
   await echo(lab, connection, 0, outputBytes(lab), { ...options, timeoutMs, endsLast: true });
