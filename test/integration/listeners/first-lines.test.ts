@@ -25,12 +25,15 @@ const LISTENERS: readonly (readonly [string, () => number, boolean])[] = [
 ];
 
 const HELLO = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
-/** What Go's servers answer, except for HTTP/1.2, which they serve. */
+/** What Go's servers answer, except that they serve HTTP/1.2 and line ends of LF alone. */
 const LINES: readonly (readonly [string, readonly string[], number])[] = [
   ["a line without a version", ["GET /\r\n"], 400],
   ["one that ends with LF", ["GET /\n"], 400],
   ["one that comes byte by byte", ["P", "OST", " /x", "\r", "\n"], 400],
   ["one behind an empty line", ["\r\n", "GET /\r\n"], 400],
+  ["a line end of LF alone", ["GET / HTTP/1.1\nHost: a\r\n\r\n"], 400],
+  ["a field that ends with LF", ["GET / HTTP/1.1\r\nHost: a\nAccept: b\r\n\r\n"], 400],
+  ["a head that ends with LF", ["GET / HTTP/1.1\r\nHost: a\r\n\n"], 400],
   ["HTTP/1.2", ["GET / HTTP/1.2\r\nHost: a\r\n\r\n"], 505],
   ["HTTP/2.0", ["GET / HTTP/2.0\r\nHost: a\r\n\r\n"], 505],
   ["HTTP/3.0", ["GET / HTTP/3.0\r\nHost: a\r\n\r\n"], 505],

@@ -116,6 +116,9 @@ function unknownMethodOf({ code = "", message, rawPacket, bytesParsed = 0 }: Par
 
 /** Undefined if the connection itself failed. */
 function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) {
+  // The parser's code of a supported version whose line ends with LF alone, too.
+  if (code === "HPE_INVALID_VERSION" && /CRLF/.test(message))
+    return [400, "the request line does not end with CRLF"] as const;
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return [431, `the request line and headers have more than ${maxHeaderBytes} bytes`] as const;
