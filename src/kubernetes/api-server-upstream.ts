@@ -72,22 +72,49 @@ export function forwardingTo(
   }
   // On a connection with our certificate, the API server would take every caller for the gateway.
   const { isTls, ...address } = addressOfUrl(kubeconfig.server);
-  const { ca, serverName, insecureSkipVerify } = kubeconfig.tls;
-  const tls = isTls ? new UpstreamTls({ ca, serverName, insecureSkipVerify }) : undefined;
+  let read = kubeconfig.tls;
+  const tls = isTls ? new UpstreamTls(withoutCertificate(read)) : undefined;
   const upstream = new HttpUpstream({
     endpoint: { ...address, tls },
     dialTimeoutMs,
     connect: connectorOf(kubeconfig),
   });
-  return { upstream, pathPrefix, impersonates: false, close: () => upstream.close() };
+  return {
+    get upstream() {
+      // The gateway's own requests read the kubeconfig's files again, and fail if they are invalid.
+      if (kubeconfig.tls !== read) {
+        read = kubeconfig.tls;
+        try {
+          tls?.replace(withoutCertificate(read));
+        } catch {
+          // The old authorities stay.
+        }
+      }
+      return upstream;
+    },
+    pathPrefix,
+    impersonates: false,
+    close: () => upstream.close(),
+  };
+}
+
+function withoutCertificate({ ca, serverName, insecureSkipVerify }: Kubeconfig["tls"]) {
+  return { ca, serverName, insecureSkipVerify };
 }
 
 /** A connection through the kubeconfig's proxy; undefined without one. */
-export function connectorOf({
-  proxyUrl,
-  tls,
-}: Kubeconfig): ConstructorParameters<typeof HttpUpstream>[0]["connect"] {
+export function connectorOf(
+  kubeconfig: Pick<Kubeconfig, "proxyUrl" | "tls">,
+): ConstructorParameters<typeof HttpUpstream>[0]["connect"] {
+  const { proxyUrl } = kubeconfig;
   if (proxyUrl === undefined) return undefined;
-  const proxy = proxyServerOf(new URL(proxyUrl), tls.ca?.toString(), tls.insecureSkipVerify);
-  return (endpoint, options) => connectThroughProxy(proxy, endpoint, options);
+  const current = () => {
+    const { tls } = kubeconfig;
+    return { tls, proxy: proxyServerOf(new URL(proxyUrl), tls.ca?.toString(), tls.insecureSkipVerify) };
+  };
+  let last = current();
+  return async (endpoint, options) => {
+    if (last.tls !== kubeconfig.tls) last = current();
+    return await connectThroughProxy(last.proxy, endpoint, options);
+  };
 }
