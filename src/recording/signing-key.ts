@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { link, lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import { keyNameOf } from "./format/signed-head.ts";
@@ -8,6 +9,8 @@ import { keyNameOf } from "./format/signed-head.ts";
 const OWN_KEY = "signing-key.pem";
 /** The folder's public keys, by key name; `sluice recordings verify` reads them. */
 const PUBLIC_KEYS = "keys";
+/** Follows no link that was planted in the folder. */
+const OWN = { encoding: "utf8", flag: constants.O_RDONLY | constants.O_NOFOLLOW } as const;
 
 /**
  * Reads the private key (PEM) from `file` or the folder, where a missing one is created, and writes the
@@ -18,10 +21,21 @@ export async function readSigningKey(folder: string, file: string | undefined): 
   const pem = file === undefined ? await ownKey(folder) : await readFile(file, "utf8");
   const privateKey = parseSigningKey(pem, file ?? path.join(folder, OWN_KEY));
   const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" });
-  await mkdir(path.join(folder, PUBLIC_KEYS), { recursive: true, mode: 0o700 });
-  const name = keyNameOf(privateKey).replace(":", "-");
-  await writeFile(path.join(folder, PUBLIC_KEYS, `${name}.pem`), publicPem, { mode: 0o644 });
+  const name = `${keyNameOf(privateKey).replace(":", "-")}.pem`;
+  await publish(path.join(folder, PUBLIC_KEYS), name, publicPem.toString());
   return pem;
+}
+
+/** Replaces a link at the file's name. Rejects with the system's error, ENOTDIR for a linked folder. */
+async function publish(folder: string, name: string, pem: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (!(await lstat(folder)).isDirectory())
+    throw Object.assign(new Error(`${folder} is a link`), { code: "ENOTDIR" });
+  const file = path.join(folder, name);
+  if ((await readFile(file, OWN).catch(() => undefined)) === pem) return;
+  const made = `${file}.${process.pid}.${performance.now()}`;
+  await writeFile(made, pem, { mode: 0o644, flag: "wx" });
+  await rename(made, file);
 }
 
 /** Throws ConfigurationError if the key is not Ed25519. */
@@ -39,7 +53,10 @@ export function parseSigningKey(pem: string, file: string): KeyObject {
 /** Several processes may create the key at once; the first one's is kept. */
 async function ownKey(folder: string): Promise<string> {
   const file = path.join(folder, OWN_KEY);
-  const there = await readFile(file, "utf8").catch(() => undefined);
+  const there = await readFile(file, OWN).catch((error: NodeJS.ErrnoException) => {
+    // The key of another user must not sign sessions.
+    if (error.code === "ELOOP") throw error;
+  });
   if (there !== undefined) return there;
   const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const made = `${file}.${process.pid}.${performance.now()}`;
@@ -48,5 +65,5 @@ async function ownKey(folder: string): Promise<string> {
     if (error.code !== "EEXIST") throw error;
   });
   await rm(made);
-  return await readFile(file, "utf8");
+  return await readFile(file, OWN);
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { matcherOf } from "../api/read-only-server/answer-resource.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
@@ -166,7 +167,7 @@ export function keyOf({ metadata: { namespace = "", name } }: RecordingObject): 
 }
 
 async function partOf(file: string, start: number, bytes: number): Promise<Buffer> {
-  const handle = await open(file);
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, start);
     return buffer.subarray(0, bytesRead);

@@ -1,4 +1,5 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 
 interface AuditFileOptions {
@@ -62,7 +63,7 @@ export class AuditFile {
 
   async #open(): Promise<void> {
     await mkdir(path.dirname(this.#options.path), { recursive: true, mode: 0o700 });
-    const handle = await open(this.#options.path, "a", OWNER_ONLY);
+    const handle = await openOwn(this.#options.path, APPEND);
     try {
       const found = await handle.stat();
       // The mode given to open applies only to new files. A device or pipe keeps its own.
@@ -101,6 +102,20 @@ export class AuditFile {
       const isOld = maxAgeDays > 0 && this.#now().getTime() - endedMs > maxAgeDays * DAY_MS;
       if (isOld || surplus.includes(name)) await rm(file, { force: true }).catch(() => {});
     }
+  }
+}
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
+
+/** Follows a link of this user or root alone: one of another user may lead the log anywhere. */
+async function openOwn(file: string, flags: number): Promise<FileHandle> {
+  try {
+    return await open(file, flags | constants.O_NOFOLLOW, OWNER_ONLY);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
+    const { uid } = await lstat(file);
+    if (uid !== 0 && uid !== process.getuid?.()) throw error;
+    return await open(file, flags, OWNER_ONLY);
   }
 }
 

@@ -1,4 +1,4 @@
-import { open, stat } from "node:fs/promises";
+import { lstat, open } from "node:fs/promises";
 import path from "node:path";
 import { dayOfSession } from "../../sessions/session-id.ts";
 import { parseHeader, type RecordedFacts } from "../format/asciicast.ts";
@@ -128,7 +128,9 @@ function byName({ facts: one }: StoredRecording, { facts: other }: StoredRecordi
 /** Undefined for a file that is not a finished recording, has a newer format or was deleted meanwhile. */
 async function readStored(file: string): Promise<StoredRecording | undefined> {
   try {
-    const { size: bytes, mtimeMs: endedMs } = await stat(file);
+    const entry = await lstat(file);
+    if (!entry.isFile()) return undefined;
+    const { size: bytes, mtimeMs: endedMs } = entry;
     const facts = parseHeader(await firstLineOf(file))?.sluice;
     const head = parseHeadLine(await lastLineOf(file, bytes));
     const isOwn = facts !== undefined && path.basename(file) === `${facts.session}.cast`;

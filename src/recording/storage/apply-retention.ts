@@ -1,4 +1,5 @@
-import { readFile, rename, rmdir, stat, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { lstat, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { FORMAT, formatOf } from "../format/asciicast.ts";
 import { findRecordings } from "../reading/find-recordings.ts";
@@ -114,13 +115,16 @@ async function isNewerFormat(file: string): Promise<boolean> {
 
 async function byAge(folder: string): Promise<StoredFile[]> {
   const files: StoredFile[] = [];
-  const mtimeOf = async (file: string) => await stat(file).catch(() => undefined);
+  const found = async (file: string) => {
+    const entry = await lstat(file).catch(() => undefined);
+    return entry?.isFile() ? entry : undefined;
+  };
   for (const file of await findRecordings(folder)) {
     // Another process may have deleted the file meanwhile.
-    const found = await mtimeOf(file);
-    if (found === undefined) continue;
-    const uploadedMs = (await mtimeOf(`${file}${UPLOADED}`))?.mtimeMs;
-    files.push({ file, endedMs: found.mtimeMs, bytes: found.size, uploadedMs });
+    const recording = await found(file);
+    if (recording === undefined) continue;
+    const uploadedMs = (await found(`${file}${UPLOADED}`))?.mtimeMs;
+    files.push({ file, endedMs: recording.mtimeMs, bytes: recording.size, uploadedMs });
   }
   return files.sort((one, other) => one.endedMs - other.endedMs);
 }
@@ -181,10 +185,15 @@ async function noteRound(folder: string, nowMs: number, maxAgeMs: number): Promi
   return { isAgeKnown: false, problem };
 }
 
+/** A link or a pipe at the file's name is not read. */
+const OWN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 /** Undefined before the first round, and for a file that is damaged. */
 async function readClock(folder: string): Promise<RetentionClock | undefined> {
   try {
-    const { atMs, waitMs } = JSON.parse(await readFile(path.join(folder, CLOCK), "utf8"));
+    const { atMs, waitMs } = JSON.parse(
+      await readFile(path.join(folder, CLOCK), { encoding: "utf8", flag: OWN }),
+    );
     return Number.isFinite(atMs) && Number.isFinite(waitMs) ? { atMs, waitMs } : undefined;
   } catch {
     return undefined;
@@ -194,7 +203,9 @@ async function readClock(folder: string): Promise<RetentionClock | undefined> {
 async function writeClock(folder: string, clock: RetentionClock): Promise<void> {
   const file = path.join(folder, CLOCK);
   try {
-    await writeFile(`${file}.new`, JSON.stringify(clock), { mode: 0o600 });
+    // A link there is removed, not followed.
+    await rm(`${file}.new`, { force: true });
+    await writeFile(`${file}.new`, JSON.stringify(clock), { mode: 0o600, flag: "wx" });
     await rename(`${file}.new`, file);
   } catch {
     // A full disk must not keep old recordings.

@@ -7,6 +7,7 @@ import {
   fsyncSync,
   ftruncateSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   open,
   openSync,
@@ -37,6 +38,7 @@ export const systemDisk: Disk = {
   create: (file) => {
     const folder = path.dirname(file);
     const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    requireOwnDay(folder);
     if (first !== undefined) syncUpTo(path.dirname(first), path.dirname(folder));
     return openSync(file, "wx+", 0o600);
   },
@@ -62,6 +64,13 @@ export const systemDisk: Disk = {
   },
   remove: (file) => unlinkSync(file),
 };
+
+/** Throws ENOTDIR if a link is planted at the name of the day's, month's or year's folder. */
+function requireOwnDay(folder: string): void {
+  for (let each = folder; /^\d{2,4}$/.test(path.basename(each)); each = path.dirname(each))
+    if (!lstatSync(each).isDirectory())
+      throw Object.assign(new Error("a folder of recordings is a link"), { code: "ENOTDIR" });
+}
 
 /** Syncs the names of new folders, once a day. */
 function syncUpTo(top: string, folder: string): void {

@@ -1,5 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import { link, open, rename, rm, stat, unlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { link, lstat, open, rename, rm, unlink } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import {
@@ -66,7 +67,7 @@ export type PartOutcome = "finished" | "empty" | "set-aside";
 async function finishPart(part: string, file: string, key: KeyObject): Promise<PartOutcome> {
   const reading = new PartReading();
   const rest = await readLines(part, (line) => reading.line(line));
-  const { size, mtimeMs } = await stat(part);
+  const { size, mtimeMs } = await lstat(part);
   if (size === rest.byteLength && reading.isEmpty) {
     await rm(part);
     return "empty";
@@ -76,7 +77,7 @@ async function finishPart(part: string, file: string, key: KeyObject): Promise<P
     await rename(part, `${file}.changed`);
     return "set-aside";
   }
-  const handle = await open(part, "r+");
+  const handle = await open(part, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
     const position = size - rest.byteLength;
     await handle.truncate(position);
@@ -92,7 +93,7 @@ async function finishPart(part: string, file: string, key: KeyObject): Promise<P
 /** Unlike rename, replaces no file. A writer that died between link and unlink left both names. */
 async function nameFinally(part: string, file: string): Promise<void> {
   await link(part, file).catch(async (error: NodeJS.ErrnoException) => {
-    const [own, other] = error.code === "EEXIST" ? await Promise.all([stat(part), stat(file)]) : [];
+    const [own, other] = error.code === "EEXIST" ? await Promise.all([lstat(part), lstat(file)]) : [];
     if (own === undefined || own.ino !== other?.ino || own.dev !== other.dev) throw error;
   });
   await unlink(part);

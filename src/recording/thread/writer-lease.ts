@@ -1,12 +1,13 @@
 import {
   closeSync,
+  constants,
+  lstatSync,
+  lutimesSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
-  utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -22,6 +23,13 @@ const RESERVE_BYTES: number = 1024 * 1024;
 
 /** For each lease file: its last mtime, and when the monotonic clock showed that mtime first. */
 const seen = new Map<string, { readonly mtimeMs: number; readonly sinceMs: number }>();
+
+/** A link or a pipe at a lease's name is not read. */
+const OWN = {
+  encoding: "utf8",
+  // The types of readFileSync lack numbers, which it takes.
+  flag: (constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK) as never,
+} as const;
 
 interface Lease {
   readonly host: string;
@@ -41,12 +49,12 @@ export class WriterLease {
     this.#file = fileOf(folder, writer);
     mkdirSync(path.dirname(this.#file), { recursive: true, mode: 0o700 });
     const lease: Lease = { host: hostname(), pid: process.pid, started: startOf(process.pid) };
-    writeFileSync(this.#file, JSON.stringify(lease), { mode: 0o600 });
+    writeFileSync(this.#file, JSON.stringify(lease), { mode: 0o600, flag: "wx" });
   }
 
   renew(): void {
     try {
-      utimesSync(this.#file, new Date(), new Date());
+      lutimesSync(this.#file, new Date(), new Date());
     } catch {
       // If the disk fails, the writing of recordings reports it.
     }
@@ -65,12 +73,12 @@ export class WriterLease {
 export function isWriterAlive(folder: string, writer: string): boolean {
   const file = fileOf(folder, writer);
   try {
-    const { host, pid, started } = JSON.parse(readFileSync(file, "utf8")) as Lease;
+    const { host, pid, started } = JSON.parse(readFileSync(file, OWN)) as Lease;
     // For other hosts, and for earlier threads of this process, only renewals of the lease count. A
     // restarted container's process has its predecessor's pid, but another start time.
     if (host === hostname() && (pid !== process.pid || started !== startOf(pid)))
       return started !== "" && startOf(pid) === started;
-    return !isSilent(file, statSync(file).mtimeMs);
+    return !isSilent(file, lstatSync(file).mtimeMs);
   } catch (error) {
     // An unreadable lease does not prove that the writer died: this process may lack descriptors.
     const { code } = error as NodeJS.ErrnoException;
@@ -147,7 +155,7 @@ function writersIn(folder: string): string[] {
 /** The host in the lease; undefined while the lease is being written. */
 function hostOf(folder: string, writer: string): string | undefined {
   try {
-    const { host } = JSON.parse(readFileSync(fileOf(folder, writer), "utf8")) as Lease;
+    const { host } = JSON.parse(readFileSync(fileOf(folder, writer), OWN)) as Lease;
     return host;
   } catch {
     return undefined;
@@ -197,7 +205,9 @@ export class ReserveFile implements Reserve {
   renew(): void {
     if (this.#isTaken) return;
     try {
-      const handle = openSync(this.#file, "w", 0o600);
+      // A link there is removed, not followed.
+      rmSync(this.#file, { force: true });
+      const handle = openSync(this.#file, "wx", 0o600);
       try {
         // Not zeros, which some file systems store as a hole.
         for (let written = 0; written < RESERVE_BYTES; )

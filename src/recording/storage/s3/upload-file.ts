@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { constants, createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { fileErrorOf } from "../../reading/recording-file-error.ts";
 import { elementsOf, NOT_STORED, S3Error, textOf } from "./s3-answer.ts";
@@ -9,6 +9,8 @@ import type { S3Answer, S3Store } from "./s3-store.ts";
 export const PART_BYTES: number = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
 const MIB = 1024 * 1024;
+/** Follows no link that was planted at a recording's name. */
+const OWN = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 interface Uploaded {
   readonly key: string;
@@ -27,7 +29,7 @@ export async function uploadFile(store: S3Store, file: string, key: string): Pro
   const sha256 = await digestOfFile(file);
   let handle: FileHandle;
   try {
-    handle = await open(file);
+    handle = await open(file, OWN);
   } catch (error) {
     throw fileErrorOf(error, file);
   }
@@ -183,7 +185,7 @@ async function readPart(handle: FileHandle, position: number, bytes: number): Pr
 async function digestOfFile(file: string): Promise<string> {
   const hash = createHash("sha256");
   try {
-    for await (const part of createReadStream(file)) hash.update(part as Buffer);
+    for await (const part of createReadStream(file, { flags: OWN as never })) hash.update(part as Buffer);
   } catch (error) {
     throw fileErrorOf(error, file);
   }

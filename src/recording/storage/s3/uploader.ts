@@ -1,4 +1,4 @@
-import { stat, writeFile } from "node:fs/promises";
+import { lstat, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { RecordingStore } from "../../../config/sections/recording.ts";
 import { filesBelow } from "../../reading/find-recordings.ts";
@@ -73,7 +73,9 @@ export class Uploader {
         const { bucket, endpoint } = this.#settings;
         const object = { endpoint, bucket, ...(await uploadFile(store, recording.file, key)) };
         const mark = JSON.stringify({ ...object, uploadedAt: new Date().toISOString() });
-        await writeFile(`${recording.file}${UPLOADED}`, `${mark}\n`, { mode: 0o600 });
+        // A link there is removed, not followed.
+        await rm(`${recording.file}${UPLOADED}`, { force: true });
+        await writeFile(`${recording.file}${UPLOADED}`, `${mark}\n`, { mode: 0o600, flag: "wx" });
         this.#failures.delete(recording.file);
         uploaded += 1;
       } catch (error) {
@@ -136,7 +138,7 @@ export class Uploader {
     const found: Waiting[] = [];
     for (const file of names) {
       if (!file.endsWith(".cast") || names.has(`${file}${UPLOADED}`)) continue;
-      const { size, mtimeMs } = (await stat(file).catch(() => undefined)) ?? {};
+      const { size, mtimeMs } = (await lstat(file).catch(() => undefined)) ?? {};
       if (size !== undefined && mtimeMs !== undefined) found.push({ file, bytes: size, endedMs: mtimeMs });
     }
     const failuresOf = ({ file }: Waiting): number => this.#failures.get(file) ?? 0;
