@@ -12,7 +12,7 @@ interface FeatureGateSpec {
 }
 
 /** One row for each gate. */
-export const FEATURE_GATES = {
+const FEATURE_GATES = {
   /**
    * Translates WebSocket exec and attach (v5.channel.k8s.io) to SPDY for nodes without WebSocket.
    */

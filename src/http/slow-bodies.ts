@@ -6,7 +6,7 @@ import { DisplacingSeats } from "../net/displacing-seats.ts";
  * up its seat.
  */
 const BODY_LOOK_MS = 1_000;
-export const MIN_BODY_BYTES: number = 16 * 1024;
+const MIN_BODY_BYTES: number = 16 * 1024;
 
 interface SlowBodiesOptions {
   /** The most waiting requests of all flows together. */

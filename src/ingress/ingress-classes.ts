@@ -61,7 +61,7 @@ export class IngressClasses {
  * The newest default class, by name among equals, as the admission plugin DefaultIngressClass
  * chooses.
  */
-export function defaultClassOf(classes: readonly IngressClass[]): IngressClass | undefined {
+function defaultClassOf(classes: readonly IngressClass[]): IngressClass | undefined {
   return classes
     .filter(({ metadata }) => metadata.annotations?.[DEFAULT_CLASS_ANNOTATION] === "true")
     .toSorted((a, b) => {

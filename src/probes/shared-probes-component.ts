@@ -41,7 +41,7 @@ export async function startProbes(
  * Probes in one of several processes: uses another process's results until its turn, then probes
  * and sends its own to the others.
  */
-export function buildSharedProbes(
+function buildSharedProbes(
   configuration: GatewayConfiguration,
   parts: ProbeParts,
   share: (findings: readonly ProbeUpdate[]) => void,

@@ -4,7 +4,7 @@ import type { SourceChange } from "../api/read-only-server/api-answer.ts";
 import type { WatchSource } from "../api/read-only-server/watch-stream.ts";
 
 /** How often objects are listed while a client watches, and so how late watches see a change. */
-export const WATCH_PERIOD_MS = 1_000;
+const WATCH_PERIOD_MS = 1_000;
 /** Lists for watches take at most this share of the time, so slow lists run less often. */
 const WATCH_SHARE = 0.1;
 /** Changes kept for watches that resume. Past it: 410, and the client lists again. */

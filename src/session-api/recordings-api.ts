@@ -44,7 +44,7 @@ export interface RecordingsPlaces {
 }
 
 /** For a gateway that records nothing and has no other replicas. */
-export const NO_RECORDINGS: RecordingsPlaces = {
+const NO_RECORDINGS: RecordingsPlaces = {
   own: new FolderRecordings(undefined),
   peers: new PeerRecordings(() => undefined),
   store: new StoreRecordings(undefined),
@@ -75,7 +75,8 @@ export class RecordingsApi {
   readonly #store: StoreRecordings;
   readonly #feed = new RecordingFeed((before) => this.#everything(before));
 
-  constructor({ own, peers, store }: RecordingsPlaces = NO_RECORDINGS) {
+  constructor(places: Partial<RecordingsPlaces> = {}) {
+    const { own, peers, store } = { ...NO_RECORDINGS, ...places };
     this.#own = own;
     this.#peers = peers;
     this.#store = store;

@@ -139,7 +139,7 @@ function continueOf(token: string): Continue | undefined {
 }
 
 /** The shortest time between two reports to watches that a session's byte counts changed. */
-export const MODIFIED_PERIOD_MS = 10_000;
+const MODIFIED_PERIOD_MS = 10_000;
 /**
  * Sessions that one list reports as modified. Past it the next list reports the rest, longest
  * waiting first.

@@ -149,7 +149,7 @@ export interface AuditDecision {
  * The first matching rule decides; without one nothing is recorded (kube-apiserver's
  * pkg/audit/policy/checker.go).
  */
-export function auditDecision(policy: AuditPolicyDocument, attributes: Attributes): AuditDecision {
+function auditDecision(policy: AuditPolicyDocument, attributes: Attributes): AuditDecision {
   const rule = policy.rules.find((candidate) => isMatch(candidate, attributes));
   if (rule === undefined) return { level: "None", omitStages: policy.omitStages };
   return { level: rule.level, omitStages: [...policy.omitStages, ...rule.omitStages] };

@@ -127,7 +127,7 @@ export async function publishHttp(
   return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);
 }
 
-export function httpSummary(report: HttpLoadReport, thresholds: readonly JudgedThreshold[]): string {
+function httpSummary(report: HttpLoadReport, thresholds: readonly JudgedThreshold[]): string {
   const { seconds, wasInterrupted, requests, perSecond, bytes, byStatus, errors, timeouts, latency } = report;
   const statuses = Object.entries(byStatus).map(([status, times]) => `${status}: ${times}`);
   const { p50Us, p90Us, p99Us, p999Us, maxUs } = latency;

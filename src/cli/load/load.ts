@@ -33,7 +33,7 @@ const MARGIN_SECONDS = 300;
  * Prints the Indexed Job in deploy/kustomize/load with the user's own load. Throws UsageError.
  * `args`: the arguments of `sluice load`.
  */
-export async function printJob(
+async function printJob(
   { namespace, image, threshold, "start-at": startAtMs }: LoadValues,
   [partsText = "", ...rest]: readonly string[],
   args: readonly string[],

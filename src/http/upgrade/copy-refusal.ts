@@ -20,7 +20,7 @@ import { closeWhenSent } from "../watch-http2-session.ts";
 const REFUSAL_DEADLINE_MS = 10_000;
 
 /** Up to this size a refusal without a length gets one; longer ones are sent in chunks. */
-export const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
+const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
 
 interface CopyRefusalOptions {
   readonly deadlineMs?: number | undefined;

@@ -10,7 +10,7 @@ import {
  * CANCELS_PER_SECOND. Past it the address uses other connections.
  */
 const CANCELS_AT_ONCE = 100;
-export const CANCELS_PER_SECOND = 10;
+const CANCELS_PER_SECOND = 10;
 
 /** Clients that are remembered. Beyond this, those whose last cancel is oldest are forgotten. */
 const MAX_CLIENTS = 4_096;

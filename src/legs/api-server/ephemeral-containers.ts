@@ -41,7 +41,7 @@ export function noteEphemeralContainers(
  * Name, image and target of each container, as JSON; undefined if the text is not JSON or names no
  * container.
  */
-export function describeContainers(text: string): string | undefined {
+function describeContainers(text: string): string | undefined {
   let request: unknown;
   try {
     request = JSON.parse(text);

@@ -36,7 +36,7 @@ function asBuffer(part: Uint8Array): Buffer {
 }
 
 /** The number of bytes at the end that begin an incomplete character, 0 to 3. */
-export function incompleteTail(bytes: Uint8Array): number {
+function incompleteTail(bytes: Uint8Array): number {
   const length = bytes.byteLength;
   for (let back = 1; back <= Math.min(3, length); back++) {
     const byte = bytes[length - back] as number;

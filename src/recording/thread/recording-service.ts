@@ -7,8 +7,9 @@ import { SessionWriter } from "./session-writer.ts";
 import { partsOf, type SlabPart, TakenSlabs } from "./slab.ts";
 import type { FromThread, ThreadInput, ToThread } from "./thread-messages.ts";
 import type { Reserve } from "./writer-lease.ts";
+
 /** Ticks between a running recording's entries in the audit log: one minute. */
-export const TICKS_BETWEEN_HEADS = 60;
+const TICKS_BETWEEN_HEADS = 60;
 
 /** Bytes of a slab after which they are written; longer strings cost the thread more. */
 const WRITE_BYTES = 128 * 1024;

@@ -6,7 +6,7 @@ import { parseManifests } from "../../../src/cluster/manifests.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import type { ProbeUpdate } from "../../../src/probes/probe-update.ts";
-import { buildSharedProbes } from "../../../src/probes/shared-probes-component.ts";
+import { startProbes } from "../../../src/probes/shared-probes-component.ts";
 import { eventually } from "../../support/eventually.ts";
 import { defaultLocateOptions } from "../../support/locate-options.ts";
 
@@ -34,7 +34,7 @@ spec: { nodeName: node, containers: [{ name: main, image: x }] }
 status: { phase: Running }
 `;
 
-function build(port: number) {
+async function build(port: number) {
   const configuration = parseConfiguration(
     `apiVersion: sluice.dev/v1alpha1
 kind: GatewayConfiguration
@@ -52,7 +52,7 @@ upstreamProbes:
   const reported: [string, boolean, string][] = [];
   const shared: ProbeUpdate[] = [];
   const log = () => {};
-  const probes = buildSharedProbes(
+  const probes = await startProbes(
     configuration,
     {
       store,
@@ -63,7 +63,7 @@ upstreamProbes:
     },
     (findings) => shared.push(...findings),
   );
-  stops.push(() => probes.stop());
+  stops.push(() => void probes.stop());
   return { store, readAgain, reported, shared, probes };
 }
 
@@ -77,7 +77,7 @@ const back = (kind: "node" | "gateway", name: string) =>
   expect.objectContaining({ kind, name, isHealthy: true });
 
 it("what another process found dead is dead here, and is found alive by whoever probes next", async () => {
-  const { reported, shared, probes } = build(await serve());
+  const { reported, shared, probes } = await build(await serve());
   expect(probes.isGatewayHealthy("far")).toBe(true);
   probes.learn([dead("gateway", "far"), dead("node", "node")]);
   expect(probes.isGatewayHealthy("far")).toBe(false);
@@ -90,7 +90,7 @@ it("what another process found dead is dead here, and is found alive by whoever 
 });
 
 it("a pod's status that was learned outlives manifests that are read again, until the pod is said to be gone", async () => {
-  const { store, readAgain, probes } = build(await serve());
+  const { store, readAgain, probes } = await build(await serve());
   const pod = { kind: "pod", namespace: "default", name: "web" } as const;
   const status = { phase: "Running", podIP: "10.0.0.9" };
   const address = () => store.getPod("default", "web")?.status?.podIP;

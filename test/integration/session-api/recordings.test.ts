@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { FolderRecordings } from "../../../src/session-api/folder-recordings.ts";
 import { RECORDINGS } from "../../../src/session-api/recording-object.ts";
-import { NO_RECORDINGS, RecordingsApi } from "../../../src/session-api/recordings-api.ts";
+import { RecordingsApi } from "../../../src/session-api/recordings-api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runWebNode } from "../../support/fake-nodes.ts";
 import { GatewayFiles, webOn } from "../../support/gateway-files.ts";
@@ -260,7 +260,6 @@ describe("recordings of the API group", () => {
         follow: () => () => {},
       };
       const { body } = await new RecordingsApi({
-        ...NO_RECORDINGS,
         own: new FolderRecordings(folder),
       }).answer(at, {
         ...request,

@@ -1,8 +1,11 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HttpDownstream } from "../../../packages/client/src/http/downstream/http-downstream.ts";
-import { MIN_BODY_BYTES, SlowBodies, whenBodySlow } from "../../../src/http/slow-bodies.ts";
+import { SlowBodies, whenBodySlow } from "../../../src/http/slow-bodies.ts";
 import { fixedBound } from "../../support/fixed-bound.ts";
+
+// The bound under test.
+const MIN_BODY_BYTES = 16 * 1024;
 
 const BODY_LOOK_MS = fixedBound("src/http/slow-bodies.ts", "BODY_LOOK_MS");
 

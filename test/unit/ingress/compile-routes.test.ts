@@ -3,7 +3,7 @@ import type { Ingress, IngressClass } from "../../../src/api/networking-objects.
 import type { Namespace } from "../../../src/api/objects.ts";
 import type { HostOwnership } from "../../../src/config/sections/ingress-listener.ts";
 import { compileRoutes, findingServed } from "../../../src/ingress/compile-routes.ts";
-import { defaultClassOf, IngressClasses } from "../../../src/ingress/ingress-classes.ts";
+import { IngressClasses } from "../../../src/ingress/ingress-classes.ts";
 import { backendOf, type Route } from "../../../src/ingress/route.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS, routeOptionsOf } from "../../../src/ingress/route-options.ts";
 import { atOnce } from "../../../src/lifecycle/slices.ts";
@@ -104,16 +104,19 @@ describe("whose Ingresses are ours", () => {
   });
 
   it("of two default classes the newest is it, of equals the first by name", () => {
-    const at = (name: string, creationTimestamp: string) =>
-      classNamed(name, CONTROLLER, { ...isDefault, creationTimestamp });
-    const [older, b, a] = [
-      at("z", "2026-01-01T00:00:00Z"),
-      at("b", "2026-02-01T00:00:00Z"),
-      at("a", "2026-02-01T00:00:00Z"),
-    ];
-    expect(defaultClassOf([older, b, a])?.metadata.name).toBe("a");
-    expect(defaultClassOf([older])?.metadata.name).toBe("z");
-    expect(defaultClassOf([])).toBeUndefined();
+    const created = { z: "2026-01-01T00:00:00Z", b: "2026-02-01T00:00:00Z", a: "2026-02-01T00:00:00Z" };
+    const isServed = (ours: string, names: (keyof typeof created)[]) => {
+      const classes = names.map((name) =>
+        classNamed(name, name === ours ? CONTROLLER : "example.com/x", {
+          ...isDefault,
+          creationTimestamp: created[name],
+        }),
+      );
+      return new IngressClasses(classes, options).owns(ingress("i", { ingressClassName: undefined }));
+    };
+    expect(["z", "b", "a"].filter((ours) => isServed(ours, ["z", "b", "a"]))).toEqual(["a"]);
+    expect(isServed("z", ["z"])).toBe(true);
+    expect(isServed("z", [])).toBe(false);
   });
 });
 

@@ -2,10 +2,7 @@ import { PassThrough } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { AuditTrail } from "../../../src/access/audit/audit-trail.ts";
-import {
-  describeContainers,
-  noteEphemeralContainers,
-} from "../../../src/legs/api-server/ephemeral-containers.ts";
+import { noteEphemeralContainers } from "../../../src/legs/api-server/ephemeral-containers.ts";
 
 // The bound under test.
 const MAX_READ_PATCH_BYTES = 256 * 1024;
@@ -46,8 +43,9 @@ describe("a forwarded kubectl debug", () => {
     ["a pod", { kind: "Pod", spec: { ephemeralContainers: [DEBUGGER] } }],
     ["a JSON patch of one", [{ op: "add", path: "/spec/ephemeralContainers/-", value: DEBUGGER }]],
     ["a JSON patch of all", [{ op: "add", path: "/spec/ephemeralContainers", value: [DEBUGGER] }]],
-  ])("is read as %s", (_, body) => {
-    expect(describeContainers(JSON.stringify(body))).toBe(NAMED);
+  ])("is read as %s", async (_, body) => {
+    const { annotations } = await forwarded(JSON.stringify(body));
+    expect(annotations).toEqual([["sluice.dev/ephemeral-containers", NAMED]]);
   });
 
   it.each([

@@ -1,10 +1,13 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Disk } from "../../../src/recording/thread/disk.ts";
-import { RecordingService, TICKS_BETWEEN_HEADS } from "../../../src/recording/thread/recording-service.ts";
+import { RecordingService } from "../../../src/recording/thread/recording-service.ts";
 import { Slab } from "../../../src/recording/thread/slab.ts";
 import type { FromThread } from "../../../src/recording/thread/thread-messages.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
+
+// As the service has it.
+const TICKS_BETWEEN_HEADS = 60;
 
 const signingKey = generateKeyPairSync("ed25519")
   .privateKey.export({ type: "pkcs8", format: "pem" })

@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AdminSession, SessionLists } from "../../../src/admin/admin-server.ts";
-import { WATCH_PERIOD_MS } from "../../../src/session-api/polled-feed.ts";
-import { MODIFIED_PERIOD_MS, SessionFeed } from "../../../src/session-api/session-pager.ts";
+import { SessionFeed } from "../../../src/session-api/session-pager.ts";
 import { fixedBound } from "../../support/fixed-bound.ts";
 import { listedSession as row } from "../../support/listed-session.ts";
+
+// The periods under test.
+const WATCH_PERIOD_MS = 1_000;
+const MODIFIED_PERIOD_MS = 10_000;
 
 const MAX_REMEMBERED_CHANGES = fixedBound("src/session-api/polled-feed.ts", "MAX_REMEMBERED_CHANGES");
 const MAX_MODIFIED_AT_ONCE = fixedBound("src/session-api/session-pager.ts", "MAX_MODIFIED_AT_ONCE");

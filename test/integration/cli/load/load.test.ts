@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { Invocation } from "../../../../src/cli/command.ts";
 import { command as loadCommand } from "../../../../src/cli/commands/load.ts";
-import { printJob } from "../../../../src/cli/load/load.ts";
+import { run } from "../../../../src/cli/load/load.ts";
 import { planOf } from "../../../../src/cli/load/load-plan.ts";
 import { exitCodeOf } from "../../../../src/cli/load/load-result.ts";
 import { parseFlags } from "../../../../src/cli/parse-flags.ts";
@@ -334,12 +334,8 @@ describe("sluice load against the demo", () => {
     ],
     [["job", "2", "-n", "A", "--", "exec", "web", "--sessions", "2"], '"A" is not a namespace'],
   ])("refuses %j", async (args, message) => {
-    const {
-      values,
-      operands,
-      command = [],
-    } = parseFlags(loadCommand, args) as Invocation<typeof loadCommand.flags>;
-    await expect(printJob(values, operands.slice(1), command)).rejects.toThrow(message);
+    const invocation = parseFlags(loadCommand, args) as Invocation<typeof loadCommand.flags>;
+    await expect(run(invocation)).rejects.toThrow(message);
   });
 
   it("refuses a file above the bound before it is read", async () => {

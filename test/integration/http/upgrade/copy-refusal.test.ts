@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RefusedUpgrade } from "../../../../packages/client/src/http/upgrade/upgrade-request.ts";
-import { copyRefusal, MAX_MEASURED_REFUSAL_BYTES } from "../../../../src/http/upgrade/copy-refusal.ts";
+import { copyRefusal } from "../../../../src/http/upgrade/copy-refusal.ts";
 import {
   closeServer,
   listen,
@@ -13,6 +13,9 @@ import {
   readToEnd,
   until,
 } from "../../../support/http/loopback.ts";
+
+// The bound under test.
+const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
 
 const cleanups: (() => Promise<void>)[] = [];
 

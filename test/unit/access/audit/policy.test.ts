@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { auditDecision } from "../../../../src/access/audit/audit-log.ts";
+import { AuditLog } from "../../../../src/access/audit/audit-log.ts";
 import { requestAttributes } from "../../../../src/access/authz/request-attributes.ts";
 import { parseAuditPolicy } from "../../../../src/config/audit-policy.ts";
 
@@ -9,7 +9,8 @@ function decide(rules: string, target: string, method = "GET", user = "ann", gro
   const policy = parseAuditPolicy(`${HEADER}omitStages: [RequestReceived]\nrules:\n${rules}`, "policy.yaml");
   const { pathname, searchParams } = new URL(target, "http://x");
   const line = { method, path: pathname, query: searchParams };
-  return auditDecision(policy, requestAttributes({ name: user, uid: "", groups, extra: {} }, line));
+  const log = new AuditLog({ policy, backends: [], onFailure: "continue" });
+  return log.decide(requestAttributes({ name: user, uid: "", groups, extra: {} }, line));
 }
 
 const EXEC = "/api/v1/namespaces/prod/pods/web/exec";

@@ -1,6 +1,9 @@
 import { expect, it } from "vitest";
-import { CANCELS_PER_SECOND, CancelShares } from "../../../../src/http/upstream/http2-upstream.ts";
+import { CancelShares } from "../../../../src/http/upstream/http2-upstream.ts";
 import { fixedBound } from "../../../support/fixed-bound.ts";
+
+// The bound under test.
+const CANCELS_PER_SECOND = 10;
 
 const CANCELS_AT_ONCE = fixedBound("src/http/upstream/http2-upstream.ts", "CANCELS_AT_ONCE");
 
