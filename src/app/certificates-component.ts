@@ -1,4 +1,4 @@
-import { type CertificateValidity, soonMs, verySoonMs } from "../config/certificate-validity.ts";
+import { type CertificateValidity, soonMs } from "../config/certificate-validity.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { configurationWarnings } from "../config/configuration-warnings.ts";
 import type { Component, Health } from "../lifecycle/component.ts";
@@ -7,6 +7,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
 const CHECK_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 interface BuiltCertificates extends Component {
   /** Certificates from files, for every component that dials with them. */
@@ -124,4 +125,9 @@ export class CertificateExpiry implements Component {
   stop(): void {
     clearInterval(this.#timer);
   }
+}
+
+/** How long before expiry a certificate is urgent: a day, or a tenth of a shorter lifetime. */
+function verySoonMs({ lifetimeMs }: Pick<CertificateValidity, "lifetimeMs">): number {
+  return Math.min(DAY_MS, lifetimeMs / 10);
 }

@@ -35,8 +35,3 @@ export function validityOfPem(pem: string, content: "chain" | "authorities"): Ce
 export function soonMs({ lifetimeMs }: Pick<CertificateValidity, "lifetimeMs">): number {
   return Math.min(30 * DAY_MS, lifetimeMs / 3);
 }
-
-/** How long before expiry a certificate is urgent: a day, or a tenth of a shorter lifetime. */
-export function verySoonMs({ lifetimeMs }: Pick<CertificateValidity, "lifetimeMs">): number {
-  return Math.min(DAY_MS, lifetimeMs / 10);
-}

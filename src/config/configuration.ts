@@ -22,7 +22,7 @@ import { edge } from "./sections/edge.ts";
 import { featureGates, withGatesOfFlag } from "./sections/feature-gates-section.ts";
 import { kubelet } from "./sections/kubelet.ts";
 import { limits } from "./sections/limits.ts";
-import { DEFAULT_LISTENERS, listeners } from "./sections/listeners.ts";
+import { listeners } from "./sections/listeners.ts";
 import { policy } from "./sections/policy.ts";
 import { quotaStore } from "./sections/quota-store.ts";
 import { recording } from "./sections/recording.ts";
@@ -68,7 +68,7 @@ export const gatewayConfiguration = table({
     "Where the gateway listens. At least one of apiServer, kubelet and ingress is required.",
     listeners,
     {
-      default: DEFAULT_LISTENERS,
+      default: { apiServer: {} },
     },
   ),
   cluster: section("Where Sluice reads the cluster's objects: manifests or a live API.", cluster),

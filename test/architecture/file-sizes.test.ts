@@ -21,7 +21,7 @@ describe("file sizes", () => {
 });
 
 /** Each is a promise to other modules. May only fall: keep private what no other module needs. */
-const MAX_EXPORTED_NAMES = 3_005;
+const MAX_EXPORTED_NAMES = 2_999;
 
 it("the sources export few names", () => {
   const names = sourceFiles()

@@ -1,4 +1,4 @@
-import type { RequestHeaderAuthentication } from "../../config/sections/authentication.ts";
+import type { Authentication } from "../../config/sections/authentication.ts";
 import {
   type Attempt,
   type CredentialsRequest,
@@ -10,15 +10,17 @@ import {
 import { type CertificateAuthority, subjectOf } from "./certificate-authority.ts";
 import { extraOf, headerText } from "./extra-headers.ts";
 
+type RequestHeaderOptions = Omit<NonNullable<Authentication["requestHeader"]>, "clientCAFile">;
+
 /**
  * kube-apiserver's --requestheader-*: a proxy names its user in headers. Requires a certificate of
  * the proxy's own authority with an allowed name; from other clients the headers mean nothing.
  */
 export class RequestHeaders implements RequestAuthenticator {
   readonly #authority: CertificateAuthority;
-  readonly #options: Omit<RequestHeaderAuthentication, "clientCAFile">;
+  readonly #options: RequestHeaderOptions;
 
-  constructor(authority: CertificateAuthority, options: Omit<RequestHeaderAuthentication, "clientCAFile">) {
+  constructor(authority: CertificateAuthority, options: RequestHeaderOptions) {
     this.#authority = authority;
     this.#options = options;
   }

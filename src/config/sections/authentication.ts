@@ -186,7 +186,6 @@ const fields = table({
 export const authentication = checked(fields, checkExclusive);
 
 export type Authentication = ValueOf<typeof authentication>;
-export type RequestHeaderAuthentication = NonNullable<Authentication["requestHeader"]>;
 type OidcAuthentication = NonNullable<Authentication["oidc"]>;
 
 /** Whether a request's credentials can identify a user. */

@@ -3,7 +3,6 @@ import { boolean, file, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
 import {
   checkUpstreamTrust,
-  upstreamTrust,
   upstreamTrustFields,
 } from "@sluice/client/internal/config/sections/upstream-trust";
 import { optionalSection, section } from "../section-fields.ts";
@@ -24,7 +23,10 @@ const runtime = table({
     flag: "hostname-override",
     check: checkNodeName,
   }),
-  streamingServer: section("Certificates for a streaming server that speaks TLS.", upstreamTrust),
+  streamingServer: section(
+    "Certificates for a streaming server that speaks TLS.",
+    checked(table(upstreamTrustFields()), checkUpstreamTrust),
+  ),
 });
 
 const upstreamFields = table({

@@ -115,9 +115,6 @@ export const listeners = checked(checked(fields, checkTraffic), checkPorts);
 
 type Listeners = ValueOf<typeof fields>;
 
-/** The listeners of a file without `listeners`. */
-export const DEFAULT_LISTENERS = { apiServer: {} };
-
 interface ListenerRow<Section extends keyof Listeners> {
   /** The listener's name in logs, inherited sockets, URLs and the primary. */
   readonly name: string;

@@ -2,7 +2,7 @@ import { goQuote } from "@sluice/client/internal/api/go-json";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { HTTPGetAction, HTTPHeader } from "../../api/probe-objects.ts";
 import { type ProbeTarget, resolveContainerPort } from "../probe-target.ts";
-import { HttpRequest, type ProbeHeaders } from "./http-request.ts";
+import { HttpRequest } from "./http-request.ts";
 
 const NOTHING: GoUrl = {
   user: undefined,
@@ -11,6 +11,13 @@ const NOTHING: GoUrl = {
   query: undefined,
   fragment: undefined,
 };
+
+interface ProbeHeaders {
+  /** Canonical header names, repeated ones in order; without Host and Connection. */
+  readonly lines: readonly (readonly [name: string, value: string])[];
+  /** The Host header's value; undefined means the dialled address. */
+  readonly host: string | undefined;
+}
 
 /** One request of a probe: its destination and content. */
 export interface HttpHop {

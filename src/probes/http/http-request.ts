@@ -84,10 +84,3 @@ export class HttpRequest {
 }
 
 type HeaderLines = readonly (readonly [name: string, value: string])[];
-
-export interface ProbeHeaders {
-  /** Canonical header names, repeated ones in order; without Host and Connection. */
-  readonly lines: HeaderLines;
-  /** The Host header's value; undefined means the dialled address. */
-  readonly host: string | undefined;
-}

@@ -71,16 +71,12 @@ function execPlugin(
         certificateAuthority === undefined || "pem" in certificateAuthority
           ? certificateAuthority?.pem
           : await promises.readFile(certificateAuthority.file, "utf8");
-      const [{ runPlugin }, { readExecCredential }] = await Promise.all([
-        import("./run-plugin.ts"),
-        import("./exec-credential.ts"),
-      ]);
-      const text = await runPlugin(plugin, {
+      const { askExecPlugin } = await import("./exec-credential.ts");
+      return await askExecPlugin(plugin, {
         info: execInfo(entries, isInteractive, ca),
         isInteractive,
         timeoutMs,
       });
-      return readExecCredential(text, plugin.apiVersion);
     } catch (error) {
       throw new CredentialsError(`getting credentials: ${systemErrorText(error)}`);
     }

@@ -1,4 +1,4 @@
-import { checked, table, type ValuesOf } from "../field.ts";
+import type { ValuesOf } from "../field.ts";
 import { boolean, type FieldOptions, file } from "../fields.ts";
 import type { Section } from "../section.ts";
 
@@ -54,5 +54,3 @@ export function checkUpstreamTrust(
     { name: "clientKeyFile", flag: keyFlag },
   );
 }
-
-export const upstreamTrust = checked(table(upstreamTrustFields()), checkUpstreamTrust);
