@@ -112,12 +112,19 @@ export interface AdminServerOptions {
   readonly logger: Logger;
 }
 
+/**
+ * How long a client of the admin listener may take none of the bytes that wait for it. Past it its
+ * connection is closed.
+ */
+const ADMIN_TAKING_MS = 10_000;
+
 /** A probe or a scraper sends a few hundred bytes. */
 const BOUNDS: Http1Bounds = {
   maxHeaderBytes: 8 * 1024,
   headMs: 10_000,
   requestMs: 10_000,
   keepAliveMs: 5_000,
+  takingMs: ADMIN_TAKING_MS,
 };
 
 const ALIVE: HealthChecks = { ping: () => undefined };

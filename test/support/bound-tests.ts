@@ -396,6 +396,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   PARTS_A_TURN: "integration/listeners/small-parts.test.ts: are read in many turns",
   MAX_OTHER_FRAME_BYTES:
     "integration/listeners/frame-floods.test.ts: ends its connection | integration/listeners/frame-floods.test.ts: sends such frames as clients do",
+  ADMIN_TAKING_MS: "integration/admin/unread-answers.test.ts: takes no byte of an answer",
   REFUSAL_DEADLINE_MS:
     "integration/ingress/unread-refusals.test.ts: ends within its time for clients that read nothing",
   MAX_UNREAD_PARTS: "integration/listeners/small-parts.test.ts: are not read is ended past a bound",

@@ -4,6 +4,7 @@
  * check` and CI run them; `npm test` has quicker ones.
  */
 export const LONG_TESTS: readonly string[] = [
+  "test/integration/admin/unread-answers.test.ts",
   "test/integration/api/read-only-server/kubectl.test.ts",
   "test/integration/app/nth-start.test.ts",
   "test/integration/app/orphaned-worker.test.ts",

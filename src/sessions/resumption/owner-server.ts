@@ -36,8 +36,8 @@ const MAX_HEAD_BYTES = 1024 * 1024;
 type OwnerContext = Pick<ResumableRunContext, "resumable" | "clock" | "timeouts" | "logger">;
 
 export function ownerServerBounds({ timeouts }: Pick<OwnerContext, "timeouts">): Http1Bounds {
-  const { handshakeMs: headMs, keepAliveMs } = timeouts;
-  return { maxHeaderBytes: MAX_HEAD_BYTES, headMs, keepAliveMs };
+  const { handshakeMs: headMs, keepAliveMs, streamIdleMs: takingMs } = timeouts;
+  return { maxHeaderBytes: MAX_HEAD_BYTES, headMs, keepAliveMs, takingMs };
 }
 
 /**

@@ -102,6 +102,22 @@ it.each([
   expect((await exchange(await start(), [bytes])).answer).toMatch(/^HTTP\/1\.1 505 /);
 });
 
+it("a 505 that the kernel does not take, behind answers that its client has not read, ends", async () => {
+  const port = await start();
+  const ended = new Promise((resolve) =>
+    servers[0]?.on("connection", (socket) => {
+      socket._write = () => {};
+      socket._writev = () => {};
+      socket.once("close", resolve);
+    }),
+  );
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  socket.write("GET / HTTP/2.0\r\nHost: a\r\n\r\n");
+  await ended;
+  socket.destroy();
+});
+
 it.each([
   ["a request", []],
   ["one that waits for 100", ["Expect: 100-continue", "Content-Length: 3"]],

@@ -24,12 +24,17 @@ type HeadProblem = keyof typeof HEAD_PROBLEMS;
 /** Limits for a server's HTTP/1.1 connections. */
 export interface Http1Bounds {
   readonly maxHeaderBytes: number;
-  /** Timeout for a request's head, checked every five seconds; answered with 408. */
+  /**
+   * Timeout for a request's head, checked every five seconds; answered with 408. Also for a client that
+   * takes none of a refused head's answer.
+   */
   readonly headMs: number;
   /** Timeout for a whole request; absent: a body may take any time. */
   readonly requestMs?: number;
   /** Timeout for a connection without a request. */
   readonly keepAliveMs: number;
+  /** Timeout for a client that takes none of an answer's bytes; absent: the handlers have their own. */
+  readonly takingMs?: number;
   /** Bytes buffered for a client that does not read; absent: Node's default. */
   readonly bufferBytes?: number;
 }
@@ -53,7 +58,7 @@ interface Http1Handlers {
  * a time. Not yet listening.
  */
 export function createHttp1Server(
-  { maxHeaderBytes, headMs, requestMs = 0, keepAliveMs, bufferBytes }: Http1Bounds,
+  { maxHeaderBytes, headMs, requestMs = 0, keepAliveMs, takingMs, bufferBytes }: Http1Bounds,
   { onFirstRequest, onRequest, onExpectContinue, onUpgrade, onConnect, onUnknownMethod }: Http1Handlers,
   {
     tls,
@@ -89,6 +94,8 @@ export function createHttp1Server(
     (serve: RequestListener): RequestListener =>
     (request, response) => {
       const problem = headProblemOf(request, mayRepeatHost);
+      const answerMs = takingMs ?? (problem === undefined ? undefined : headMs);
+      if (answerMs !== undefined) expectTaking(response, answerMs);
       turns.take(request, response, problem === undefined ? serve : () => refuseHead(response, problem));
     };
   server.on("request", inTurn(onRequest));
@@ -129,6 +136,16 @@ function headProblemOf(
     if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
   }
   return hosts > 1 ? 400 : undefined;
+}
+
+/** Uses the timer of the response's socket, which restarts whenever the kernel takes bytes. */
+function expectTaking(response: ServerResponse, timeoutMs: number): void {
+  response.setTimeout(timeoutMs, () => {
+    const { socket } = response;
+    if (socket === null) return;
+    if (socket.writableLength > 0) socket.destroy();
+    else socket.setTimeout(timeoutMs);
+  });
 }
 
 function refuseHead(response: ServerResponse, status: HeadProblem): void {
