@@ -93,10 +93,21 @@ class BoundedReading {
   #bytes = 0;
 
   watch(socket: Redis["stream"]): void {
+    const parsers = socket.listeners("data");
     socket.on("data", (part: Buffer) => {
       this.#bytes += part.byteLength;
-      if (this.#bytes > MAX_QUOTA_ANSWER_BYTES) socket.destroy(new Error("the answer is too long"));
+      if (this.#bytes > MAX_QUOTA_ANSWER_BYTES) {
+        socket.destroy(new Error("the answer is too long"));
+        return;
+      }
+      try {
+        for (const parse of parsers) parse.call(socket, part);
+      } catch (error) {
+        // The library's parser calls itself for each nested array, and would end the process.
+        socket.destroy(new Error("the answer cannot be read", { cause: error }));
+      }
     });
+    for (const parse of parsers) socket.removeListener("data", parse as (part: Buffer) => void);
   }
 
   answered(): void {
