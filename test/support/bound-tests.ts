@@ -298,6 +298,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_INPUT_HOLD_MS: "unit/sessions/input-hold.test.ts | integration/legs/api-server/hasty-node.test.ts",
   MAX_INVALID_FRAMES:
     "integration/listeners/http2-connections.test.ts: takes back its requests | integration/listeners/http2-connections.test.ts: a connection without a stream | integration/listeners/http2-connections.test.ts: frames that are wrong",
+  MAX_INTERIM_ANSWERS: "integration/access/hostile-servers.test.ts: interim answers are read to the bound",
   MAX_JSON_ANSWER_BYTES: "integration/http/upstream/ask-json.test.ts: an endless answer",
   MAX_JWT_AUTHENTICATORS: "unit/config/jwt-authenticators.test.ts: are 64 at most",
   MAX_KEPT_BODY_BYTES:

@@ -114,6 +114,8 @@ export class OidcKeySet {
       return this.#keys;
     } catch (error) {
       this.#failedUntilMs = this.#nowMs() + ISSUER_COOLDOWN_MS;
+      // The keys may have moved, or the place may have been wrong.
+      this.#keysUrl = undefined;
       if (error instanceof IssuerUnreachable) throw error;
       throw new IssuerUnreachable("the issuer's keys are no key set", { cause: error });
     }

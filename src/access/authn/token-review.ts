@@ -148,16 +148,20 @@ function userOfReview(
   audiences: readonly string[],
 ): UserInfo | undefined {
   if (code !== 200 && code !== 201) throw new Error(`the API server answered ${code} to a TokenReview`);
-  const { status } = (body ?? {}) as { status?: ReviewStatus };
-  if (typeof status !== "object" || status === null) throw new Error("the TokenReview has no status");
-  if (status.authenticated !== true) return undefined;
-  const { user } = status;
+  const { kind, status } = (body ?? {}) as { kind?: unknown; status?: ReviewStatus };
+  if (kind !== undefined && kind !== "TokenReview") throw new Error("the answer is no TokenReview");
+  if (!isRecord(status)) throw new Error("the TokenReview has no status");
+  const { user } = status as ReviewStatus;
+  const authenticated = status.authenticated ?? false;
+  if (typeof authenticated !== "boolean") throw wrongType();
+  const named = strings(status.audiences);
+  if (!authenticated) return undefined;
   if (typeof user?.username !== "string" || user.username === "") {
     throw new Error("the TokenReview names no user");
   }
   // An API server without audience support omits the audiences, which means that it did not check
   // them.
-  const isForUs = audiences.length === 0 || strings(status.audiences).some((one) => audiences.includes(one));
+  const isForUs = audiences.length === 0 || named.some((one) => audiences.includes(one));
   if (!isForUs) return undefined;
   return {
     name: user.username,

@@ -37,9 +37,18 @@ function subjectAccessReview(
   return { kind: "SubjectAccessReview", apiVersion: `authorization.k8s.io/${version}`, spec };
 }
 
+interface ReviewStatus {
+  readonly allowed?: unknown;
+  readonly denied?: unknown;
+  readonly reason?: unknown;
+  readonly evaluationError?: unknown;
+}
+
 /** Reads the review's decision. Throws Error for an invalid status. */
 function decisionOfReview(body: unknown): Decision {
-  const { status } = (body ?? {}) as { status?: { allowed?: unknown; denied?: unknown; reason?: unknown } };
+  const { kind, status } = (body ?? {}) as { kind?: unknown; status?: ReviewStatus };
+  if (kind !== undefined && kind !== "SubjectAccessReview")
+    throw new Error("the answer is no SubjectAccessReview");
   if (typeof status?.allowed !== "boolean") throw new Error("the answer has no status.allowed");
   const { allowed } = status;
   const denied = status.denied ?? false;
@@ -47,8 +56,14 @@ function decisionOfReview(body: unknown): Decision {
   // kube-apiserver refuses this contradictory answer, too.
   if (allowed && denied)
     throw new Error("webhook subject access review returned both allow and deny response");
-  const reason = typeof status.reason === "string" ? status.reason.slice(0, MAX_REASON_CHARACTERS) : "";
-  return { decision: allowed ? "allow" : denied ? "deny" : "no-opinion", reason };
+  // Kubernetes cannot decode an answer with a field of a wrong type.
+  const [reason, evaluationError] = [status.reason ?? "", status.evaluationError ?? ""];
+  if (typeof reason !== "string" || typeof evaluationError !== "string")
+    throw new Error("a part of the answer's status has a wrong type");
+  return {
+    decision: allowed ? "allow" : denied ? "deny" : "no-opinion",
+    reason: reason.slice(0, MAX_REASON_CHARACTERS),
+  };
 }
 
 /** The reason becomes part of an answer of at most 1,024 bytes. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { type IncomingMessage, request as sendRequest } from "node:http";
 import { USER_AGENT } from "../../config/version.ts";
 import { addressOfUrl, type UpstreamEndpoint } from "../../net/dial.ts";
@@ -34,7 +35,7 @@ interface JsonRequest extends OwnRequest {
 
 export interface JsonAnswer {
   readonly status: number;
-  /** Undefined if the body is not JSON. */
+  /** Undefined if the body is not JSON in UTF-8, or is compressed, which no request asks for. */
   readonly body: unknown;
 }
 
@@ -43,6 +44,12 @@ export interface JsonAnswer {
  * webhook's is denied.
  */
 const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
+
+/**
+ * Interim answers (1xx) to one request of our own. Past it the request fails: they would keep a
+ * processor busy until the time limit.
+ */
+const MAX_INTERIM_ANSWERS = 16;
 
 /** Headers of every JSON request. */
 export const JSON_CLIENT_HEADERS: HeaderList = [
@@ -77,7 +84,8 @@ export async function askJson(upstream: HttpUpstream, request: JsonRequest): Pro
     });
     // Node takes an abort for the end of a body without a length.
     if (ending.signal.aborted) throw abortedBy(ending.signal);
-    return { status: answer.statusCode ?? 0, body: parsed(body) };
+    const isPlain = /^(?:identity)?$/i.test(answer.headers["content-encoding"] ?? "");
+    return { status: answer.statusCode ?? 0, body: isPlain && isUtf8(body) ? parsed(body) : undefined };
   } catch (error) {
     throw error instanceof UpstreamError ? withAddress(upstream, error) : error;
   } finally {
@@ -144,6 +152,13 @@ function send(
       ...(signal && { signal }),
     });
     request.on("response", resolve);
+    let interim = 0;
+    request.on("information", () => {
+      interim += 1;
+      if (interim <= MAX_INTERIM_ANSWERS) return;
+      reject(new UpstreamError("invalid-status", `more than ${MAX_INTERIM_ANSWERS} interim answers`));
+      request.destroy();
+    });
     // Without a listener Node closes the connection, and emits no error.
     request.on("upgrade", (answer, socket) => {
       socket.destroy();

@@ -246,11 +246,14 @@ it("allows by no answer but one that says so", async () => {
     const { authorizer, state } = start();
     state.answer = async () => ({ status: 201, body });
     const { decision } = await authorizer.authorize(alice);
-    const { allowed: isAllowed, denied } =
-      (body as { status?: { allowed?: unknown; denied?: unknown } } | null)?.status ?? {};
+    const {
+      allowed: isAllowed,
+      denied,
+      reason = "",
+    } = (body as { status?: { allowed?: unknown; denied?: unknown; reason?: unknown } } | null)?.status ?? {};
     expect([JSON.stringify(body), decision === "allow"]).toEqual([
       JSON.stringify(body),
-      isAllowed === true && denied !== true,
+      isAllowed === true && denied !== true && typeof (reason ?? "") === "string",
     ]);
   }
 });
