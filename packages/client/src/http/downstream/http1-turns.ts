@@ -87,8 +87,11 @@ export class Http1Turns {
     socket.on("error", ignore);
     (socket as PausedSocket)._paused = false;
     for (const listener of connection.onDrain) socket.on("drain", listener);
+    // Or nothing would end an answer that its client does not read.
+    const overdue = (): void => void connection.current.response.emit("timeout", socket);
+    socket.on("timeout", overdue);
     this.#setLast(connection, socket, () => {
-      socket.off("error", ignore);
+      socket.off("error", ignore).off("timeout", overdue);
       for (const listener of connection.onDrain) socket.off("drain", listener);
       // Node's timeout for an idle connection began with the last answer.
       (socket as Socket).setTimeout(0);
