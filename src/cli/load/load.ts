@@ -191,10 +191,10 @@ async function runSessions(
   const part = partOf(values, plan, processes);
   const thresholds = thresholdsOf(values, SESSION_METRICS);
   if (values.html !== undefined) await readPlots();
-  const startAtMs = announcedStart(values);
-  const view = openLoadView(plan);
-  const report = await withTerminationSignal((interrupted) =>
-    runInProcesses({
+  const report = await withTerminationSignal(async (interrupted) => {
+    const startAtMs = announcedStart(values);
+    const view = openLoadView(plan);
+    const finished = await runInProcesses({
       plan,
       processes,
       part,
@@ -203,9 +203,10 @@ async function runSessions(
       start: startGenerator,
       interrupted,
       onProgress: (collector) => view.update(collector),
-    }),
-  );
-  view.stop();
+    });
+    view.stop();
+    return finished;
+  });
   return publish(report, thresholds, values);
 }
 
@@ -232,10 +233,9 @@ function startGenerator() {
 async function runHttp(values: LoadValues, operands: readonly string[]): Promise<number> {
   const plan = await httpPlanOf(values, operands, await targetSpecOf(values));
   const thresholds = thresholdsOf(values, HTTP_METRICS);
-  const startAtMs = announcedStart(values);
   const part = values.part ?? { index: 0, of: 1 };
   const report = await withTerminationSignal((interrupted) =>
-    runHttpLoad(plan, { part, startAtMs, interrupted }),
+    runHttpLoad(plan, { part, startAtMs: announcedStart(values), interrupted }),
   );
   return publishHttp(report, thresholds, values);
 }
