@@ -114,9 +114,9 @@ describe("the API group of sessions", () => {
     });
     const plain = (await ask("/apis")).body as { groups: { name: string }[] };
     expect(plain.groups.map(({ name }) => name)).toEqual([
+      "apps",
       "authentication.k8s.io",
       "authorization.k8s.io",
-      "apps",
       "networking.k8s.io",
       "sluice.dev",
     ]);
