@@ -136,6 +136,8 @@ describe("sluice sessions, at a gateway", () => {
     const [{ id = "" } = {}] = gateway.running.sessions.list();
     const joiners = [1, 2].map(() => sluice.start(["sessions", "join", id]));
     const [problem = () => ""] = joiners.map(({ stderr }) => collect(stderr));
+    // It is written to until it has ended.
+    joiners[0]?.stdin.on("error", () => {});
     const closed = joiners.map((child) => new Promise((resolve) => child.once("close", resolve)));
     const joined = async () => (await gateway.readMetrics()).get("sluice_session_joiners");
     await eventually("both have joined", async () => (await joined()) === 2);
