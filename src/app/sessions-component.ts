@@ -156,7 +156,7 @@ export async function startRecording(
   return { ...recording, recording };
 }
 
-/** The authorities of the store's certificate; `changed` is told each later text of their file. */
+/** Reads the store's CA certificates. Calls `changed` with the new text whenever the file changes. */
 async function followStore(
   store: NonNullable<GatewayConfiguration["recording"]>["s3"],
   upstreams: UpstreamTlsFiles,

@@ -149,7 +149,7 @@ function userOfReview(
 ): UserInfo | undefined {
   if (code !== 200 && code !== 201) throw new Error(`the API server answered ${code} to a TokenReview`);
   const { kind, status } = (body ?? {}) as { kind?: unknown; status?: ReviewStatus };
-  if (kind !== undefined && kind !== "TokenReview") throw new Error("the answer is no TokenReview");
+  if (kind !== undefined && kind !== "TokenReview") throw new Error("the answer is not a TokenReview");
   if (!isRecord(status)) throw new Error("the TokenReview has no status");
   const { user } = status as ReviewStatus;
   const authenticated = status.authenticated ?? false;

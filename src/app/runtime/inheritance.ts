@@ -235,7 +235,7 @@ function serving(child: ChildProcess, cancelled: AbortSignal, maxStartMs: number
   });
 }
 
-/** Called in the successor: tells the predecessor to end. Resolves when it has. */
+/** The successor ends its predecessor by this. Resolves when the predecessor has disconnected. */
 export function relieve(predecessor: NodeJS.Process = process): Promise<void> {
   const gone = new Promise<void>((resolve) => {
     if (predecessor.connected) predecessor.once("disconnect", resolve);

@@ -62,8 +62,9 @@ it.each(Object.entries(CLIENTS))("%s: no code of recording runs but its decision
   for (let count = 0; count < 5; count++) expect(await run(gateway)).toBe(4 * 1024 * 1024);
   const ran = await calls();
   // On a busy machine V8 may leave one of them out of its report.
-  expect(DECISION).toEqual(expect.arrayContaining([...ran.keys()]));
-  expect(Math.max(...ran.values())).toBe(5);
+  const reported = DECISION.filter((name) => ran.has(name));
+  expect(reported.length).toBeGreaterThanOrEqual(DECISION.length - 1);
+  expect(ran).toEqual(new Map(reported.map((name) => [name, 5])));
   await gateway.stop();
 
   gateway = await RecordedGateway.start();

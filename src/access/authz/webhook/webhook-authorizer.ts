@@ -48,7 +48,7 @@ interface ReviewStatus {
 function decisionOfReview(body: unknown): Decision {
   const { kind, status } = (body ?? {}) as { kind?: unknown; status?: ReviewStatus };
   if (kind !== undefined && kind !== "SubjectAccessReview")
-    throw new Error("the answer is no SubjectAccessReview");
+    throw new Error("the answer is not a SubjectAccessReview");
   if (typeof status?.allowed !== "boolean") throw new Error("the answer has no status.allowed");
   const { allowed } = status;
   const denied = status.denied ?? false;
