@@ -34,9 +34,19 @@ let timer: NodeJS.Timeout | undefined;
 export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   if (session.destroyed) return;
   if (session.type === constants.NGHTTP2_SESSION_SERVER) endBetweenReads(session, socket);
+  else keepBehindItsStreams(session);
   watched.set(session, socket);
   session.once("close", () => watched.delete(session));
   timer ??= setInterval(look, LOOK_MS).unref();
+}
+
+/**
+ * Node.js 20 aborts if a client's session is collected before a stream that holds fields of an
+ * unfinished header block. Node.js frees streams at the end of the turn in which they are destroyed.
+ */
+function keepBehindItsStreams(session: Http2Session): void {
+  const handle = nativeHandleOf(session);
+  session.once("close", () => setImmediate(() => setImmediate(() => void handle)));
 }
 
 /** How often a closing session's queue is checked for its GOAWAY, in milliseconds. */
@@ -153,7 +163,7 @@ function resetBetweenReads(stream: ServerHttp2Stream): void {
   const { _destroy: destroy } = stream;
   const destroyLater: typeof destroy = (error, callback) => {
     const { session } = stream;
-    const handle = nativeHandleOf(stream);
+    const handle = nativeHandleOf(stream) as { onread: () => void } | undefined;
     // Neither sends a reset; the session's own destruction does not wait.
     if (stream.closed || session === undefined || session.destroyed || handle === undefined)
       return destroy.call(stream, error, callback);
@@ -172,9 +182,9 @@ function resetBetweenReads(stream: ServerHttp2Stream): void {
   Object.defineProperty(stream, "_destroy", { value: destroyLater });
 }
 
-function nativeHandleOf(stream: ServerHttp2Stream): { onread: () => void } | undefined {
-  const key = Object.getOwnPropertySymbols(stream).find(({ description }) => description === "kHandle");
-  return key === undefined ? undefined : (stream as unknown as Record<symbol, { onread: () => void }>)[key];
+function nativeHandleOf(owner: Http2Session | ServerHttp2Stream): unknown {
+  const key = Object.getOwnPropertySymbols(owner).find(({ description }) => description === "kHandle");
+  return key === undefined ? undefined : (owner as unknown as Record<symbol, unknown>)[key];
 }
 
 /**
