@@ -10,7 +10,6 @@ import { type Component, Started } from "../lifecycle/component.ts";
 import type { ServingContext } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";
 import { PlainRequests } from "../listeners/plain-requests.ts";
-import { SEAT_WAIT_MS } from "../listeners/request-seats.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
 import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
@@ -195,7 +194,6 @@ function boundsOf({
       seatsPerFlow,
       maxWaiting: seats,
       onlyModestFlowsWait: true,
-      maxWaitMs: SEAT_WAIT_MS,
     }),
     slowBodies: new SlowBodies({ places: seats, placesPerFlow: seatsPerFlow }),
   };

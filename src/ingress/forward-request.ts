@@ -124,7 +124,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     const { requests, seats } = this.#context;
     const { downstream } = this.#exchange;
     requests.begin(downstream);
-    const seated = seats.acquire(this.#address);
+    const seated = seats.acquire(this.#address, "", (leaves) => downstream.onClose(leaves));
     if (seated === true) this.#forward();
     else if (seated === false) this.#refuse();
     else {

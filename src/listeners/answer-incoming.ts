@@ -101,7 +101,8 @@ export async function answerRequest(
   let incoming: IncomingRequest | undefined;
   try {
     const { method, target, headers } = downstream;
-    incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
+    const onGone = (listener: () => void): void => downstream.onClose(listener);
+    incoming = incomingOf({ method, target, headers, socket }, gateway, routes, onGone);
     trail = incoming.trail;
     endWithResponse(incoming.trace, downstream);
     if (trail !== undefined) completeWithResponse(trail, downstream);
@@ -140,7 +141,7 @@ export async function answerUpgrade(
   let trail: AuditTrail | undefined;
   let incoming: IncomingStreaming | undefined;
   try {
-    incoming = incomingOf(request, gateway, routes);
+    incoming = incomingOf(request, gateway, routes, (listener) => onAbort(client.signal, listener));
     trail = incoming.trail;
     if (routes.takesAnyOrigin !== true) requireAllowedOrigin(incoming, request.socket, gateway);
     await routes.handleUpgrade(incoming, client);
@@ -218,6 +219,7 @@ function incomingOf(
   { method, target, headers, socket }: RequestHead,
   { edge, audit, limits, tracing }: ListenerContext,
   routes: ListenerRoutes,
+  onGone: RequestSource["onGone"],
 ): IncomingRequest {
   requireOneSpelling(target);
   if (headers.length > limits.maxRequestHeaders) throw WIRE_ERRORS["too-many-headers"].streaming();
@@ -234,6 +236,7 @@ function incomingOf(
     source: {
       address: networkOf(sourceAddresses[0] ?? remoteAddress),
       connection: `${remoteAddress} ${remotePort}`,
+      onGone,
     },
     sourceAddresses,
     isPeerTrusted: edge.isTrustedProxy(remoteAddress),
@@ -241,6 +244,11 @@ function incomingOf(
     trace: beginTrace(tracing, { method, target, headers }, socket, sourceAddresses),
   };
   return audit === undefined ? incoming : { ...incoming, trail: auditTrailOf(incoming, audit, routes) };
+}
+
+function onAbort(signal: AbortSignal, listener: () => void): void {
+  if (signal.aborted) listener();
+  else signal.addEventListener("abort", listener, { once: true });
 }
 
 function endWithResponse(trace: RequestTrace | undefined, downstream: HttpDownstream): void {

@@ -17,11 +17,6 @@ type SeatLimits = Pick<
   | "maxLongRunningRequestsPerUser"
 >;
 
-/**
- * How long a request waits for a seat: a quarter of kube-apiserver's request timeout, as in API
- * Priority and Fairness. Past it: 429.
- */
-export const SEAT_WAIT_MS = 15_000;
 /** Concurrent health checks without a body; they need no seat. Past it: 429 with Retry-After. */
 const MAX_HEALTH_CHECKS = 100;
 /** Concurrent health checks from one address. Past it: 429 with Retry-After. */
@@ -49,12 +44,11 @@ export class RequestSeats {
     seatsPerFlow: MAX_HEALTH_CHECKS_PER_ADDRESS,
     maxWaiting: MAX_HEALTH_CHECKS,
     onlyModestFlowsWait: true,
-    maxWaitMs: SEAT_WAIT_MS,
   });
 
   constructor(limits: SeatLimits) {
     const { maxConcurrentRequests: seats, maxConcurrentRequestsPerUser: seatsPerFlow } = limits;
-    const requests = { seats, seatsPerFlow, maxWaiting: seats, maxWaitMs: SEAT_WAIT_MS };
+    const requests = { seats, seatsPerFlow, maxWaiting: seats };
     // This seat is held only briefly, so an address that has its share waits for its next one; its
     // connections take turns.
     this.#arriving = new FairQueue(requests);
@@ -144,7 +138,7 @@ interface Seat {
 
 /** Acquires a seat until the exchange is over or `leave` is called. */
 async function seat(queue: FairQueue, flow: string, lane: string, downstream: HttpDownstream): Promise<Seat> {
-  const seated = queue.acquire(flow, lane);
+  const seated = queue.acquire(flow, lane, (leaves) => downstream.onClose(leaves));
   if (seated === false || (seated !== true && !(await seated))) throw tooMany();
   let release: (() => void) | undefined = () => queue.release(flow);
   const leave = (): void => {

@@ -1,3 +1,12 @@
+/**
+ * How long a request waits for a seat or a review: a quarter of kube-apiserver's request timeout, as
+ * in API Priority and Fairness. Past it: 429 with Retry-After.
+ */
+const QUEUE_WAIT_MS = 15_000;
+
+/** Calls the listener when the caller is gone; at once if it already is. */
+type OnGone = ((listener: () => void) => void) | undefined;
+
 interface FairQueueOptions {
   /** Seats in total. */
   readonly seats: number;
@@ -10,7 +19,7 @@ interface FairQueueOptions {
   readonly maxWaiting: number;
   /** True: a flow may wait only while it has less than its fair share. Absent: any flow may wait. */
   readonly onlyModestFlowsWait?: boolean | undefined;
-  /** How long a request waits for a seat. Absent: until one is free. */
+  /** How long a request waits for a seat. Absent: QUEUE_WAIT_MS. */
   readonly maxWaitMs?: number | undefined;
 }
 
@@ -63,9 +72,13 @@ export class FairQueue {
     return true;
   }
 
-  /** Like `tryAcquire`, but waits for a seat if the flow may. `lane`: a flow's lanes take turns. */
-  acquire(flowName: string, lane = ""): boolean | Promise<boolean> {
-    return this.tryAcquire(flowName) || (this.#makeRoomFor(flowName, lane) && this.#wait(flowName, lane));
+  /**
+   * Like `tryAcquire`, but waits for a seat if the flow may: for `maxWaitMs`, and until the caller is
+   * gone. `lane`: a flow's lanes take turns.
+   */
+  acquire(flowName: string, lane = "", onGone?: OnGone): boolean | Promise<boolean> {
+    if (this.tryAcquire(flowName)) return true;
+    return this.#makeRoomFor(flowName, lane) && this.#wait(flowName, lane, onGone);
   }
 
   /** Call once for each seat. */
@@ -120,11 +133,15 @@ export class FairQueue {
     return true;
   }
 
-  #wait(name: string, lane: string): Promise<boolean> {
+  #wait(name: string, lane: string, onGone?: OnGone): Promise<boolean> {
     const flow = this.#flows.get(name) ?? newFlow();
     this.#flows.set(name, flow);
     return new Promise((resolve) => {
-      let timer: NodeJS.Timeout | undefined;
+      const leave = (): void => {
+        this.#leave(name, flow, waiter);
+        waiter.settle(false);
+      };
+      const timer = setTimeout(leave, this.#options.maxWaitMs ?? QUEUE_WAIT_MS).unref();
       const waiter: Waiter = {
         lane,
         settle: (isSeated) => {
@@ -137,12 +154,7 @@ export class FairQueue {
       else waiters.push(waiter);
       flow.waiting += 1;
       this.#waiting += 1;
-      const { maxWaitMs } = this.#options;
-      if (maxWaitMs === undefined) return;
-      timer = setTimeout(() => {
-        this.#leave(name, flow, waiter);
-        resolve(false);
-      }, maxWaitMs).unref();
+      onGone?.(leave);
     });
   }
 

@@ -466,6 +466,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   PLUGIN_TIMEOUT_MS:
     "integration/kubernetes/exec-plugin.test.ts: that says nothing is waited for only so long",
   PROVIDER_TIMEOUT_MS: "integration/kubernetes/oidc-provider.test.ts: waits for a provider only so long",
+  QUEUE_WAIT_MS:
+    "unit/net/fair-queue.test.ts: ends every wait | unit/access/authn/token-review.test.ts: waits so long for its turn | unit/access/authz/webhook/webhook-authorizer.test.ts: a question waits so long | integration/security/fair-shares.test.ts: every request of others is served, and health checks",
   READ_AHEAD_BYTES:
     "unit/sessions/input-hold.test.ts: reading ahead | integration/legs/api-server/stalls.test.ts: still sends input",
   RECONNECT_WINDOW_MS:
@@ -479,8 +481,6 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   REFUSED_REQUESTS_A_TURN: "integration/listeners/request-turns.test.ts: begin few requests beside others",
   MAX_REFUSED_ADDRESSES: "unit/listeners/request-turns.test.ts: so many refused addresses are known",
   RESET_DELAY_MS: "integration/client/port-forward.test.ts: is sent nothing more",
-  SEAT_WAIT_MS:
-    "integration/security/fair-shares.test.ts: every request of others is served, and health checks",
   SPARE_MS:
     "integration/net/spare-connections.test.ts: is closed when no session wants it | unit/net/freed-memory.test.ts: are dropped if nobody took them",
   STREAM_STALL_TIMEOUT_MS:

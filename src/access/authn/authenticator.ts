@@ -29,6 +29,8 @@ export interface RequestSource {
   /** The client's address; for IPv6 its /64 network. */
   readonly address: string;
   readonly connection: string;
+  /** Calls the listener when the client is gone; at once if it already is. */
+  readonly onGone?: ((listener: () => void) => void) | undefined;
 }
 
 /** The interface of all authentication. */

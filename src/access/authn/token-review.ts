@@ -1,6 +1,6 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
-import { FairQueue } from "../../net/fair-queue.ts";
+import { SharedTurns } from "../../net/shared-turns.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import type { UserInfo } from "../user-info.ts";
 import {
@@ -53,8 +53,10 @@ export class TokenReviews implements TokenAuthenticator {
   readonly #known: DecisionCache<Attempt>;
   /** Separate from the known tokens, which a stranger's wrong tokens would evict. */
   readonly #unknown: DecisionCache<Attempt>;
-  readonly #inFlight = new Map<string, Promise<Attempt>>();
-  readonly #queue = new FairQueue({ seats: MAX_REVIEWS_IN_FLIGHT, maxWaiting: MAX_WAITING_REVIEWS });
+  readonly #turns = new SharedTurns<Attempt>(
+    { seats: MAX_REVIEWS_IN_FLIGHT, maxWaiting: MAX_WAITING_REVIEWS },
+    () => WIRE_ERRORS["token-review-busy"].streaming({ seconds: RETRY_AFTER_SECONDS }),
+  );
 
   constructor(ask: AskTokenReview, options: TokenReviewOptions) {
     this.#ask = ask;
@@ -63,18 +65,16 @@ export class TokenReviews implements TokenAuthenticator {
     this.#unknown = new DecisionCache(options.maxCachedTokens, options.nowMs);
   }
 
-  /** Rejects with StatusError 429 if too many wait: an unchecked token is not wrong. */
-  attemptToken(token: string, source?: RequestSource): Promise<Attempt> {
+  /** Rejects with StatusError 429 if too many wait, or too long: an unchecked token is not wrong. */
+  attemptToken(
+    token: string,
+    { address, connection, onGone }: RequestSource = { address: "", connection: "" },
+  ): Promise<Attempt> {
     const digest = this.#digests.of(token);
     const cached = this.#known.get(digest) ?? this.#unknown.get(digest);
     if (cached !== undefined) return Promise.resolve(cached);
-    const asked = this.#inFlight.get(digest);
-    if (asked !== undefined) return asked;
-    const asking = this.#inTurn(source, () => this.#review(token, digest)).finally(() =>
-      this.#inFlight.delete(digest),
-    );
-    this.#inFlight.set(digest, asking);
-    return asking;
+    const place = { flow: address, lane: connection, onGone };
+    return this.#turns.run(digest, place, () => this.#review(token, digest));
   }
 
   /**
@@ -85,21 +85,6 @@ export class TokenReviews implements TokenAuthenticator {
     const { cacheTtlMs, failureCacheTtlMs, epochMs } = this.#options;
     const leftMs = (expiryMsOf(token) ?? Number.POSITIVE_INFINITY) - epochMs();
     return Math.min(cacheTtlMs, Math.max(leftMs, failureCacheTtlMs));
-  }
-
-  async #inTurn(
-    { address, connection }: RequestSource = { address: "", connection: "" },
-    review: () => Promise<Attempt>,
-  ): Promise<Attempt> {
-    const seated = this.#queue.acquire(address, connection);
-    if (seated === false || (seated !== true && !(await seated))) {
-      throw WIRE_ERRORS["token-review-busy"].streaming({ seconds: RETRY_AFTER_SECONDS });
-    }
-    try {
-      return await review();
-    } finally {
-      this.#queue.release(address);
-    }
   }
 
   async #review(token: string, digest: string): Promise<Attempt> {

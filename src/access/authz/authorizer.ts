@@ -16,6 +16,8 @@ export interface Attributes {
   readonly subresource: string;
   readonly name: string;
   readonly path: string;
+  /** Calls the listener when the client is gone; at once if it already is. Decides nothing. */
+  readonly onGone?: ((listener: () => void) => void) | undefined;
 }
 
 export interface Decision {
@@ -36,6 +38,26 @@ export interface Authorizer {
   authorize(attributes: Attributes): Promise<Decision>;
   /** The user's listable rules in the namespace. Absent if there is nothing to list. */
   rulesFor?(user: UserInfo, namespace: string): Promise<UserRules>;
+}
+
+/** A request, as far as its questions depend on it. */
+interface AskingRequest {
+  readonly source?: { readonly onGone?: Attributes["onGone"] } | undefined;
+  readonly trail?: { watching(authorizer: Authorizer): Pick<Authorizer, "authorize"> } | undefined;
+}
+
+/**
+ * The authorizer of one request: audited, and whose questions leave their queue when the request's
+ * client is gone.
+ */
+export function authorizerFor(
+  { source, trail }: AskingRequest,
+  authorizer: Authorizer,
+): Pick<Authorizer, "authorize"> {
+  const watched = trail?.watching(authorizer) ?? authorizer;
+  const { onGone } = source ?? {};
+  if (onGone === undefined) return watched;
+  return { authorize: (attributes) => watched.authorize({ ...attributes, onGone }) };
 }
 
 /** The answer to a SelfSubjectRulesReview. */

@@ -1,6 +1,6 @@
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import { type Attributes, requirePermission } from "../../access/authz/authorizer.ts";
+import { type Attributes, authorizerFor, requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import {
   REASON_HEADER,
@@ -59,7 +59,7 @@ async function admit(
 ): Promise<AdmittedProxied> {
   const { method, url, headers } = incoming;
   const user = await identify(incoming, gateway);
-  const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const authorizer = authorizerFor(incoming, gateway.authorizer);
   const line = { method, path: url.pathname, query: url.searchParams };
   const attributes = requestAttributes(user, line);
   await requirePermission(authorizer, attributes);

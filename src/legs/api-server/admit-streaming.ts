@@ -4,6 +4,7 @@ import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import {
   type Authorizer,
+  authorizerFor,
   requireCreatePermission,
   requirePermission,
 } from "../../access/authz/authorizer.ts";
@@ -113,7 +114,7 @@ export async function admitUser(
   if (incoming.method !== "GET" && incoming.method !== "POST")
     throw WIRE_ERRORS["method-not-allowed"].streaming({ method: incoming.method });
   const user = await identify(incoming, gateway);
-  const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const authorizer = authorizerFor(incoming, gateway.authorizer);
   const line = { method: incoming.method, path: incoming.url.pathname };
   const { requireVerb, requireCreate } = authorizing(path, line, user, authorizer, gateway);
   await traced(incoming.trace, "authorize", requireVerb);
@@ -174,8 +175,11 @@ export async function identify(incoming: IncomingStreaming, gateway: AccessConte
   if (notes !== undefined) notes.user = caller.name;
   await trail?.received(caller);
   const line = { method, path: url.pathname, query: url.searchParams };
-  const impersonated = await gateway.impersonation.decide(caller, headers, (user) =>
-    requestAttributes(user, line),
+  const impersonated = await gateway.impersonation.decide(
+    caller,
+    headers,
+    (user) => requestAttributes(user, line),
+    authorizerFor({ source: incoming.source }, gateway.authorizer),
   );
   await incoming.admit?.(`user ${impersonated?.user.name ?? caller.name}`);
   if (impersonated === undefined) return caller;

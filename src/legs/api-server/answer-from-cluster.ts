@@ -1,7 +1,7 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { headerValue } from "@sluice/client/internal/http/header-list";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import { type Authorizer, requirePermission } from "../../access/authz/authorizer.ts";
+import { type Authorizer, authorizerFor, requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { answerReview } from "../../access/authz/reviews/answer-review.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
@@ -82,7 +82,10 @@ async function requireReader(
   const user = await identify(incoming, gateway);
   const { method, url } = incoming;
   const line = { method, path: url.pathname, query: url.searchParams };
-  await requirePermission(gateway.authorizer, requestAttributes(user, line));
+  await requirePermission(
+    authorizerFor({ source: incoming.source }, gateway.authorizer),
+    requestAttributes(user, line),
+  );
   return user;
 }
 

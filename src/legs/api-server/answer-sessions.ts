@@ -6,6 +6,7 @@ import { frontProxyNames } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import {
   type Authorizer,
+  authorizerFor,
   requireCreatePermission,
   requirePermission,
 } from "../../access/authz/authorizer.ts";
@@ -131,8 +132,8 @@ async function answerSessions(
 /** The user, if it may do what the request asks. Throws StatusError. */
 async function admit(incoming: IncomingStreaming, gateway: GatewayContext) {
   const user = await identify(incoming, gateway);
-  const { method, url, trail } = incoming;
-  const authorizer = trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const { method, url } = incoming;
+  const authorizer = authorizerFor(incoming, gateway.authorizer);
   const attributes = requestAttributes(user, { method, path: url.pathname, query: url.searchParams });
   await requirePermission(authorizer, attributes);
   return { user, attributes };
@@ -155,7 +156,7 @@ async function joinSession(
 ): Promise<void> {
   const { trail, url } = incoming;
   const user = await identify(incoming, gateway);
-  const authorizer = trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const authorizer = authorizerFor(incoming, gateway.authorizer);
   const require = rightsOf(incoming, gateway);
   await require.attach(user, authorizer);
   const handshake = checkJoinHandshake(incoming);

@@ -9,7 +9,7 @@ import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { frontProxyNames, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import { requirePermission } from "../../access/authz/authorizer.ts";
+import { authorizerFor, requirePermission } from "../../access/authz/authorizer.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { answerApiRequest } from "../../api/read-only-server/answer-api-request.ts";
@@ -65,7 +65,8 @@ async function answerKnownPod(
   const { cluster } = gateway;
   try {
     const attributes = requestAttributes(await userOf(), { method: "GET", path, query });
-    await requirePermission(gateway.authorizer, attributes);
+    const { source } = incoming;
+    await requirePermission(authorizerFor({ source }, gateway.authorizer), attributes);
     requireFresh(cluster, SESSION_KINDS);
     const accept = headerValue(headers, "accept") ?? "";
     const options = readOnlyOptions(gateway, CLAIMED_KUBERNETES_VERSION);

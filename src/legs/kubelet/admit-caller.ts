@@ -1,5 +1,5 @@
 import type { UpstreamTls } from "@sluice/client/internal/net/tls";
-import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
+import { type Attributes, type Authorizer, authorizerFor } from "../../access/authz/authorizer.ts";
 import type { UserInfo } from "../../access/user-info.ts";
 import { WIRE_ERRORS } from "../../api/wire-errors/wire-errors.ts";
 import type { CriRuntime } from "../../cri/cri-runtime.ts";
@@ -44,7 +44,7 @@ export async function admitCaller(
   if (incoming.notes !== undefined) incoming.notes.user = user.name;
   await incoming.trail?.received(user);
   await incoming.admit?.(`user ${user.name}`);
-  const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const authorizer = authorizerFor(incoming, gateway.authorizer);
   const attributes = kubeletAttributes(user, nodeName, incoming.method, incoming.url.pathname);
   await requireNodePermission(authorizer, attributes);
   if (opensSession && requiresCreateForUpgrades) await requireCreateForUpgrade(authorizer, attributes);

@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { FairQueue } from "../../../src/net/fair-queue.ts";
+
+/** The bound under test. */
+const QUEUE_WAIT_MS = 15_000;
 
 type FairQueueOptions = ConstructorParameters<typeof FairQueue>[0];
 
@@ -125,6 +128,33 @@ describe("a fair queue", () => {
     expect([refused, queue.waiting]).toEqual([["b"], 0]);
     queue.release("a");
     expect([queue.held, queue.acquire("c")]).toEqual([0, true]);
+  });
+
+  it("ends every wait after a time of its own", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { queue, refused, acquire } = queueOf({ seats: 1, maxWaiting: 10 });
+    await acquire("a");
+    void acquire("b");
+    await vi.advanceTimersByTimeAsync(QUEUE_WAIT_MS - 1);
+    expect([refused, queue.waiting]).toEqual([[], 1]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([refused, queue.waiting]).toEqual([["b"], 0]);
+  });
+
+  it("lets go of a caller that is gone while it waits, and of one that was gone before", async () => {
+    const queue = new FairQueue({ seats: 1, maxWaiting: 10 });
+    queue.tryAcquire("a");
+    const gone = new AbortController();
+    const waiting = queue.acquire("b", "", (leave) => gone.signal.addEventListener("abort", leave));
+    const next = queue.acquire("b");
+    gone.abort();
+    expect([await waiting, queue.waiting]).toEqual([false, 1]);
+    expect(await queue.acquire("c", "", (leave) => leave())).toBe(false);
+    queue.release("a");
+    expect([await next, queue.held, queue.waiting]).toEqual([true, 1, 0]);
+    queue.release("b");
+    expect([queue.held, queue.flows]).toEqual([0, 0]);
   });
 
   it("remembers no flow that holds nothing, and counts no release twice", () => {

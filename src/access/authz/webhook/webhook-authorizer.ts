@@ -1,5 +1,5 @@
 import { WIRE_ERRORS } from "../../../api/wire-errors/wire-errors.ts";
-import { FairQueue } from "../../../net/fair-queue.ts";
+import { SharedTurns } from "../../../net/shared-turns.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "../authorizer.ts";
 import { DecisionCache } from "./decision-cache.ts";
 
@@ -114,11 +114,10 @@ export class WebhookAuthorizer implements Authorizer {
   readonly #ask: AskWebhook;
   readonly #options: WebhookAuthorizerOptions;
   readonly #cache: DecisionCache<Decision>;
-  readonly #inFlight = new Map<string, Promise<Decision>>();
-  readonly #queue = new FairQueue({
-    seats: MAX_ACCESS_REVIEWS_IN_FLIGHT,
-    maxWaiting: MAX_WAITING_ACCESS_REVIEWS,
-  });
+  readonly #turns = new SharedTurns<Decision>(
+    { seats: MAX_ACCESS_REVIEWS_IN_FLIGHT, maxWaiting: MAX_WAITING_ACCESS_REVIEWS },
+    () => WIRE_ERRORS["authorizer-busy"].streaming({ seconds: RETRY_AFTER_SECONDS }),
+  );
 
   constructor(ask: AskWebhook, options: WebhookAuthorizerOptions) {
     this.#ask = ask;
@@ -127,37 +126,21 @@ export class WebhookAuthorizer implements Authorizer {
   }
 
   get reviewsInFlight(): number {
-    return this.#inFlight.size;
+    return this.#turns.size;
   }
 
-  /** Rejects with StatusError 429 if too many wait: a request that was not judged is not denied. */
+  /** Rejects with StatusError 429 if too many wait, or too long: what was not judged is not denied. */
   async authorize(attributes: Attributes): Promise<Decision> {
     const key = keyOf(attributes);
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
-    const asked = this.#inFlight.get(key);
-    if (asked !== undefined) return asked;
-    const asking = this.#inTurn(attributes, key).finally(() => this.#inFlight.delete(key));
-    this.#inFlight.set(key, asking);
-    return asking;
+    const { user, onGone } = attributes;
+    return this.#turns.run(key, { flow: user.name, onGone }, () => this.#review(attributes, key));
   }
 
   async rulesFor(): Promise<UserRules> {
     const evaluationError = "webhook authorizer does not support user rule resolution";
     return { resourceRules: [], nonResourceRules: [], incomplete: true, evaluationError };
-  }
-
-  async #inTurn(attributes: Attributes, key: string): Promise<Decision> {
-    const { name } = attributes.user;
-    const seated = this.#queue.acquire(name);
-    if (seated === false || (seated !== true && !(await seated))) {
-      throw WIRE_ERRORS["authorizer-busy"].streaming({ seconds: RETRY_AFTER_SECONDS });
-    }
-    try {
-      return await this.#review(attributes, key);
-    } finally {
-      this.#queue.release(name);
-    }
   }
 
   async #review(attributes: Attributes, key: string): Promise<Decision> {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { TokenReviews } from "../../../../src/access/authn/token-review.ts";
 import { changedValues } from "../../../support/changed-values.ts";
 
@@ -7,6 +7,7 @@ type TokenReviewOptions = ConstructorParameters<typeof TokenReviews>[1];
 // The bounds under test.
 const MAX_REVIEWS_IN_FLIGHT = 32;
 const MAX_WAITING_REVIEWS = 1_000;
+const QUEUE_WAIT_MS = 15_000;
 const TOKEN_LEEWAY_MS = 60_000;
 
 const TOKEN = "review-me-secret";
@@ -190,6 +191,55 @@ describe("many tokens at once", () => {
     expect([inFlight, asked.length]).toEqual([MAX_REVIEWS_IN_FLIGHT, most]);
     const order = asked.map((review) => (review as { spec: { token: string } }).spec.token);
     expect(order).toEqual(Array.from({ length: most }, (_, index) => `token-${index}`));
+  });
+});
+
+describe("behind an API server that says nothing, a token", () => {
+  const silent = () => new Promise<never>(() => {});
+  const filled = () => {
+    const { tokens, asked } = reviews(silent);
+    for (let index = 0; index < MAX_REVIEWS_IN_FLIGHT; index++) void tokens.attemptToken(`token-${index}`);
+    return { tokens, asked };
+  };
+
+  it("waits so long for its turn, and is told to come again", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { tokens, asked } = filled();
+    const ends = Array.from({ length: MAX_WAITING_REVIEWS }, (_, index) =>
+      tokens.attemptToken(`waits-${index}`).catch(({ code, status }) => [code, status.details]),
+    );
+    await vi.advanceTimersByTimeAsync(QUEUE_WAIT_MS);
+    expect(new Set((await Promise.all(ends)).map((end) => JSON.stringify(end)))).toEqual(
+      new Set([JSON.stringify([429, { retryAfterSeconds: 1 }])]),
+    );
+    expect(asked).toHaveLength(MAX_REVIEWS_IN_FLIGHT);
+    // Its place is free again, and it may come again.
+    void tokens.attemptToken("waits-0").catch(() => {});
+    await expect(Promise.race([tokens.attemptToken("waits-0"), "waits"])).resolves.toBe("waits");
+  });
+
+  it("leaves with the last client that sent it", async () => {
+    const { tokens } = filled();
+    const clients = [new AbortController(), new AbortController()];
+    const [first, second] = clients.map(({ signal }) =>
+      tokens.attemptToken(TOKEN, {
+        address: "a",
+        connection: "a",
+        onGone: (listener) => signal.addEventListener("abort", listener),
+      }),
+    );
+    clients[0]?.abort();
+    await expect(
+      Promise.race([first, new Promise((resolve) => setImmediate(resolve, "waits"))]),
+    ).resolves.toBe("waits");
+    clients[1]?.abort();
+    // One who comes at this moment does not share the refusal.
+    const later = tokens.attemptToken(TOKEN);
+    await expect(second).rejects.toMatchObject({ code: 429 });
+    await expect(
+      Promise.race([later, new Promise((resolve) => setImmediate(resolve, "waits"))]),
+    ).resolves.toBe("waits");
   });
 });
 

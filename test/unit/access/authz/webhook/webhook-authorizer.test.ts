@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebhookAuthorizer } from "../../../../../src/access/authz/webhook/webhook-authorizer.ts";
 import { changedValues } from "../../../../support/changed-values.ts";
 import { asked, user } from "../../../../support/rbac-objects.ts";
@@ -6,6 +6,7 @@ import { asked, user } from "../../../../support/rbac-objects.ts";
 // The bounds under test.
 const MAX_ACCESS_REVIEWS_IN_FLIGHT = 64;
 const MAX_WAITING_ACCESS_REVIEWS = 1_000;
+const QUEUE_WAIT_MS = 15_000;
 
 interface Review {
   spec: Record<string, unknown>;
@@ -235,6 +236,27 @@ describe("many questions at once", () => {
     expect(refused).toHaveLength(101);
     expect(refused[0]).toMatchObject({ code: 429 });
   });
+});
+
+it("a question waits so long for its turn, then its request is told to come again; never allowed", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { authorizer, reviews, state } = start();
+  state.answer = () => new Promise(() => {});
+  const ask = (index: number) =>
+    authorizer
+      .authorize({ ...alice, name: `pod-${index}` })
+      .catch(({ code, status }) => [code, status.details]);
+  for (let index = 0; index < MAX_ACCESS_REVIEWS_IN_FLIGHT; index++) void ask(index);
+  const ends = Array.from({ length: MAX_WAITING_ACCESS_REVIEWS }, (_, index) => ask(1_000 + index));
+  await vi.advanceTimersByTimeAsync(QUEUE_WAIT_MS);
+  expect(new Set((await Promise.all(ends)).map((end) => JSON.stringify(end)))).toEqual(
+    new Set([JSON.stringify([429, { retryAfterSeconds: 1 }])]),
+  );
+  expect([reviews.length, authorizer.reviewsInFlight]).toEqual([
+    MAX_ACCESS_REVIEWS_IN_FLIGHT,
+    MAX_ACCESS_REVIEWS_IN_FLIGHT,
+  ]);
 });
 
 it("allows by no answer but one that says so", async () => {
