@@ -203,10 +203,11 @@ async function forEach(names: readonly string[], action: (name: string) => Promi
 /** A file that cannot be read does not end the check of the others. */
 async function verifiedLine(file: string, keys: readonly KeyObject[]): Promise<VerifiedLine> {
   try {
-    const { verdict, chunk, problem, redacted } = await verifyRecording(file, keys);
+    const { verdict, chunk, problem, redacted, isHeaderRedacted } = await verifyRecording(file, keys);
     const where = verdict === "changed" ? ` at chunk ${chunk}` : "";
     const what = problem === undefined ? "" : `: ${problem}`;
-    const less = redacted > 0 ? ` (${redacted} lines are redacted)` : "";
+    const header = isHeaderRedacted ? "; of the header only session and start are proven" : "";
+    const less = redacted > 0 ? ` (${redacted} lines are redacted${header})` : "";
     return { verdict, text: `${verdict}${where}${what}${less}` };
   } catch (error) {
     if (!(error instanceof RecordingFileError)) throw error;

@@ -22,11 +22,19 @@ export interface CheckedRecording {
   readonly header?: RecordedHeader | undefined;
   readonly head?: RecordingHead | undefined;
   readonly signature?: string | undefined;
-  /** Event lines that an export replaced by their digests. */
+  /** Lines that an export replaced by their digests. */
   readonly redacted: number;
+  /** Whether the header is one of them: then only its session and its start are proven. */
+  readonly isHeaderRedacted: boolean;
 }
 
 class Changed extends Error {}
+
+/** The lengths that the format gives them. */
+const SALT_BYTES = 16;
+const DIGEST_BYTES = 32;
+/** What `sluice recordings export` writes in place of a redacted event. */
+const REDACTED_EVENT = /^\[\d+\.\d{3}, "m", "redacted"\]$/;
 
 /**
  * Checks a recording line by line against its own chain. Sluice's comments must match byte for byte
@@ -42,6 +50,7 @@ export class RecordingCheck {
   #head: RecordingHead | undefined;
   #signature: string | undefined;
   #redacted = 0;
+  #isHeaderRedacted = false;
   #problem: string | undefined;
   #chunk = 0;
   #format = FORMAT;
@@ -65,6 +74,7 @@ export class RecordingCheck {
       chunk: this.#problem === undefined ? (this.#chain?.chunks ?? 0) : this.#chunk,
       header: this.#header,
       redacted: this.#redacted,
+      isHeaderRedacted: this.#isHeaderRedacted,
     };
     if (this.#format > FORMAT) {
       const problem = `it has format ${this.#format}, and this program reads ${FORMAT}`;
@@ -132,10 +142,24 @@ export class RecordingCheck {
     this.#pending = undefined;
     const bytes = Buffer.from(String(salt ?? digest), "base64");
     requireSame(text, digest === undefined ? saltLine(bytes) : digestLine(bytes));
-    if (digest !== undefined) this.#redacted += 1;
+    // With a longer salt, the start of a line could be moved into it.
+    if (bytes.byteLength !== (digest === undefined ? SALT_BYTES : DIGEST_BYTES))
+      throw new Changed("it has a salt or a digest of another length");
+    if (digest !== undefined) this.#redact(line, isBeginning);
     const own = digest === undefined ? digestOf(bytes, line) : bytes;
     if (isBeginning) chain.beginWith(own);
     else chain.addDigest(own);
+  }
+
+  /** The digest proves the line that was there. What stands in its place proves nothing, and may claim nothing. */
+  #redact(line: Buffer, isBeginning: boolean): void {
+    this.#redacted += 1;
+    this.#isHeaderRedacted ||= isBeginning;
+    const { command, sluice } = this.#header ?? {};
+    const isEmpty = isBeginning
+      ? command === undefined && sluice?.command.length === 0
+      : REDACTED_EVENT.test(textOf(line));
+    if (!isEmpty) throw new Changed("it has other text in place of a redacted line");
   }
 
   #end({ head, sig }: Comment, text: string, chain: LineChain): void {
@@ -151,6 +175,8 @@ export class RecordingCheck {
       throw new Changed("its end counts other lines");
     if (this.#header?.sluice !== undefined && this.#header.sluice.session !== found.session)
       throw new Changed("its end is of another session");
+    if (this.#header?.sluice !== undefined && this.#header.sluice.startedAt !== found.startedAt)
+      throw new Changed("its end is of another start");
     this.#head = found;
     this.#signature = signature;
   }

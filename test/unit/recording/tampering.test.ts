@@ -2,16 +2,26 @@ import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EventLines, headerLine } from "../../../src/recording/format/asciicast.ts";
-import { LineChain, seedLine } from "../../../src/recording/format/chain.ts";
+import {
+  COMMENT,
+  digestLine,
+  digestOf,
+  EXPLICIT_SALTS,
+  LineChain,
+  saltLine,
+  saltOf,
+  seedLine,
+} from "../../../src/recording/format/chain.ts";
 import { type CheckedRecording, RecordingCheck } from "../../../src/recording/format/check-recording.ts";
 import { headLine, isSignedBy, keyNameOf } from "../../../src/recording/format/signed-head.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 
+const seed = Buffer.alloc(32, 7);
+
 /** A recording of three chunks. */
 function recorded(): string[] {
-  const seed = Buffer.alloc(32, 7);
   const chain = new LineChain(seed);
   const events = new EventLines();
   const header = headerLine(FACTS, { columns: 80, rows: 24 });
@@ -117,5 +127,69 @@ describe("a recording", () => {
 
   it("without its end is truncated, not changed", () => {
     expect(check(fileOf(LINES.slice(0, -1)))).toMatchObject({ verdict: "truncated", chunk: 3 });
+  });
+});
+
+/** The recording with a salt after each line, as an export has it; `change` may replace a line and its salt. */
+function exported(change: (line: string, salt: Buffer, index: number) => string[] | undefined): Buffer {
+  let index = -1;
+  const lines = LINES.flatMap((line) => {
+    if (line.startsWith('# sluice {"seed"')) return [];
+    if (line.startsWith(COMMENT)) return [line];
+    index += 1;
+    const salt = saltOf(seed, index);
+    const both = change(line, salt, index) ?? [line, saltLine(salt)];
+    return index === 0 ? [both[0] as string, EXPLICIT_SALTS, ...both.slice(1)] : both;
+  });
+  return fileOf(lines);
+}
+
+describe("a redacted recording", () => {
+  const original = (line: string, salt: Buffer): string => digestLine(digestOf(salt, line));
+  const eventAs = (event: string) =>
+    exported((line, salt, index) => (index === 5 ? [event, original(line, salt)] : undefined));
+  const headerAs = (header: (line: string) => string) =>
+    exported((line, salt, index) => (index === 0 ? [header(line), original(line, salt)] : undefined));
+  const withoutCommand = (line: string): string => {
+    const { command: _, ...header } = JSON.parse(line);
+    return JSON.stringify({ ...header, sluice: { ...header.sluice, command: [] } });
+  };
+
+  it("is genuine as an export writes it", () => {
+    expect(isGenuine(exported(() => undefined))).toBe(true);
+    expect(isGenuine(eventAs('[0.100, "m", "redacted"]'))).toBe(true);
+    const header = headerAs(withoutCommand);
+    expect(isGenuine(header)).toBe(true);
+    expect(check(header)).toMatchObject({ redacted: 1, isHeaderRedacted: true });
+  });
+
+  it.each([
+    ['[0.100, "o", "forged"]'],
+    ['[0.100, "m", "redacted by ana"]'],
+    ['[0.100, "m", "redacted"] '],
+    ["forged"],
+  ])("is not genuine with other text in place of a line: %s", (event) => {
+    expect(isGenuine(eventAs(event))).toBe(false);
+  });
+
+  it("is not genuine with another command, session or start in place of its header", () => {
+    expect(isGenuine(headerAs((line) => line))).toBe(false);
+    expect(
+      isGenuine(headerAs((line) => withoutCommand(line).replace('"command":[]', '"command":["id"]'))),
+    ).toBe(false);
+    for (const field of ["session", "startedAt"] as const) {
+      const forged = (line: string) => withoutCommand(line).replace(FACTS[field], "2026-01-01T00:00:00.000Z");
+      expect(isGenuine(headerAs(forged))).toBe(false);
+    }
+  });
+
+  it("is not genuine with the start of a line moved into its salt", () => {
+    for (const length of [1, 10, 20]) {
+      const moved = exported((line, salt, index) => {
+        if (index !== 5) return undefined;
+        return [line.slice(length), saltLine(Buffer.concat([salt, Buffer.from(line.slice(0, length))]))];
+      });
+      expect(isGenuine(moved)).toBe(false);
+    }
   });
 });
