@@ -80,7 +80,7 @@ class Redaction {
     const event = parseEvent(line);
     if (event === undefined) throw new RecordingFileError(`${this.#file} has a line that is not an event`);
     const { interval, code, data } = event;
-    const isHit = this.#texts.some((text) => shownIn(code, data).includes(text));
+    const isHit = this.#texts.some((text) => hasText(code, data, text));
     if (!isHit) return [line, saltLine(saltOf(this.#seed, this.#index))];
     const digest = digestLine(digestOf(saltOf(this.#seed, this.#index), line));
     return [`[${interval.toFixed(3)}, "m", "redacted"]`, digest];
@@ -92,17 +92,21 @@ class Redaction {
     if (seed === undefined) throw new RecordingFileError(`${this.#file} is not a recording of Sluice`);
     this.#seed = seed;
     const salt = saltOf(this.#seed, 0);
-    if (!this.#redactsCommand) return [header, EXPLICIT_SALTS, saltLine(salt)];
     const parsed = parseHeader(header);
+    const command = parsed?.sluice?.command ?? [];
+    if (!this.#redactsCommand && this.#texts.some((text) => hasText("command", command.join(" "), text)))
+      throw new RecordingFileError(`${this.#file} has this text in its command line: add --redact-command`);
+    if (!this.#redactsCommand) return [header, EXPLICIT_SALTS, saltLine(salt)];
     const { command: _, ...rest } = parsed ?? {};
     const facts = { ...parsed?.sluice, command: [] };
     return [JSON.stringify({ ...rest, sluice: facts }), EXPLICIT_SALTS, digestLine(digestOf(salt, header))];
   }
 }
 
-/** The text of an event; exact bytes are base64. */
-function shownIn(code: string, data: string): string {
-  return code === "b" ? Buffer.from(data, "base64").toString("latin1") : data;
+/** Exact bytes are base64; the facts of archives, gaps and connections are JSON. */
+function hasText(code: string, data: string, text: string): boolean {
+  if (code === "b") return Buffer.from(data, "base64").includes(text);
+  return data.includes(text) || data.includes(JSON.stringify(text).slice(1, -1));
 }
 
 /**

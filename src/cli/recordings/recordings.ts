@@ -3,8 +3,9 @@ import path from "node:path";
 import { suggestion } from "@sluice/client/internal/config/nearest-name";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { findRecording, findRecordings } from "../../recording/reading/find-recordings.ts";
-import { type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
+import { headerOf, type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
+import { firstLineOf } from "../../recording/reading/recording-lines.ts";
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
 import { deleteRecording } from "../../recording/storage/delete-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
@@ -141,7 +142,7 @@ function objectOf(file: string, { header, seconds, exitCode, head }: RecordingSu
 
 function tableOf(rows: readonly string[][]): string {
   const widths = (rows[0] as string[]).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+    rows.reduce((widest, row) => Math.max(widest, (row[column] ?? "").length), 0),
   );
   return rows
     .map(
@@ -229,7 +230,11 @@ async function remove(names: readonly string[], values: Values): Promise<number>
   if (names.length === 0) throw new UsageError("name the recordings by their ids");
   if (names.some((name) => name.endsWith(".cast"))) throw new UsageError("name the recordings by their ids");
   return await forEach(names, async (name) => {
-    await deleteRecording(folder, await findRecording(folder, name), "command");
+    const file = await findRecording(folder, name);
+    // Users' own casts may have any name.
+    const { sluice } = headerOf(await firstLineOf(file), file);
+    if (sluice === undefined) throw new RecordingFileError(`${file} is not a recording of Sluice`);
+    await deleteRecording(folder, file, "command");
     process.stdout.write(`${maskControls(name)} is deleted\n`);
     return 0;
   });

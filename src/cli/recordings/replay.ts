@@ -31,11 +31,20 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
   process.once("SIGINT", () => interrupt.abort());
   for (const [text, waitMs] of output) {
     const ms = Math.min(waitMs, longestMs) / speed;
-    if (ms >= 1) await wait(ms, undefined, { signal }).catch(() => {});
+    await waitFor(ms, signal);
     if (signal.aborted) break;
     process.stdout.write(raw ? text : filter.push(text));
   }
   // What a session leaves behind that was cut short, or a replay.
   if (!raw && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
   return signal.aborted ? 130 : 0;
+}
+
+/** The longest wait of one timer in milliseconds. Node.js ends a longer one at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Resolves early if the signal aborts. */
+async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  for (let left = ms; left >= 1 && !signal.aborted; left -= MAX_TIMER_MS)
+    await wait(Math.min(left, MAX_TIMER_MS), undefined, { signal }).catch(() => {});
 }

@@ -112,8 +112,9 @@ export function parseEvent(line: string): RecordedEvent | undefined {
   const event = parsed(line);
   if (!Array.isArray(event)) return undefined;
   const [interval, code, data] = event as readonly unknown[];
-  return typeof interval === "number" && typeof code === "string" && typeof data === "string"
-    ? { interval, code, data }
+  // JSON's 1e999 is infinite.
+  return Number.isFinite(interval) && typeof code === "string" && typeof data === "string"
+    ? { interval: interval as number, code, data }
     : undefined;
 }
 

@@ -1,10 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { execPath, WebSocketExecutor } from "../../../packages/client/src/index.ts";
+import { collect } from "../../support/kubectl.ts";
 import { play } from "../../support/recording/played.ts";
 import { RecordedGateway } from "../../support/recording/recorded-gateway.ts";
 import { Sluice } from "../../support/sluice.ts";
@@ -18,7 +20,7 @@ let text = "";
 beforeAll(async () => {
   gateway = await RecordedGateway.start();
   const script =
-    "printf 'one secret-word\\r\\n\\377'; printf '\\033]52;c;ZXZpbA==\\007\\033[1mbold'; echo error >&2; exit 4";
+    "printf 'one secret-word s\u00e9cret\\r\\n\\377'; printf '\\033]52;c;ZXZpbA==\\007\\033[1mbold'; echo error >&2; exit 4";
   const path = execPath({ namespace: "default", pod: "web", container: "main" }, ["sh", "-c", script]);
   const sink = { takePart: () => undefined };
   await new WebSocketExecutor(gateway.target, path).stream({ stdout: sink, stderr: sink });
@@ -92,18 +94,33 @@ describe("sluice recordings", () => {
     const copy = path.join(path.dirname(file), "copy.cast");
     writeFileSync(copy, stdout);
     const verified = await sluice.run(["recordings", "verify", copy]);
-    expect(verified.stdout).toMatch(/copy\.cast: unchanged \([1-3] lines are redacted\)\n/);
+    expect(verified.stdout).toMatch(
+      /copy\.cast: unchanged \([1-3] lines are redacted; of the header only session and start are proven\)\n/,
+    );
     expect(verified.exitCode).toBe(0);
     writeFileSync(copy, stdout.replace('"error\\n"', '"err0r\\n"'));
     expect(await sluice.run(["recordings", "verify", copy])).toMatchObject({ exitCode: 1 });
     writeFileSync(copy, text);
   });
 
+  it("export redacts exact bytes, and refuses a text that it would leave in the command line", async () => {
+    const args = ["recordings", "export", file, "--redact", "s\u00e9cret"];
+    expect(await sluice.run(args)).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `sluice recordings: ${file} has this text in its command line: add --redact-command\n`,
+    });
+    const { stdout } = await sluice.run([...args, "--redact-command"]);
+    const exact = stdout.split("\n").flatMap((line) => /^\[[^,]+, "b", "(.+)"\]$/.exec(line)?.[1] ?? []);
+    expect(Buffer.from(exact.join(""), "base64").toString()).not.toContain("s\u00e9cret");
+    expect(play(stdout).of("m")).toContain("redacted");
+  });
+
   it("export has other forms", async () => {
     const exported = async (...more: string[]) =>
       (await sluice.run(["recordings", "export", file, "--format", ...more])).stdout;
     expect(await exported("text", "--stream", "stderr")).toBe("error\n");
-    expect(await exported("text", "--stream", "stdout")).toBe("one secret-word\n\ufffdbold");
+    expect(await exported("text", "--stream", "stdout")).toBe("one secret-word s\u00e9cret\n\ufffdbold");
     const [header = "", ...events] = (await exported("asciicast-v2")).trimEnd().split("\n");
     expect(JSON.parse(header)).toMatchObject({ version: 2, width: 80, height: 24 });
     expect(events.map((line) => JSON.parse(line)[1]).every((code) => code === "o")).toBe(true);
@@ -116,6 +133,24 @@ describe("sluice recordings", () => {
     expect(stdout).not.toContain("52;c;");
     const raw = await sluice.run(["replay", file, "--raw", "--idle", "0s"]);
     expect(raw.stdout).toContain("\u001b]52;c;ZXZpbA==\u0007");
+  });
+
+  it("replay and export take no time that is not a number, and wait as long as a long one says", async () => {
+    const foreign = path.join(mkdtempSync(path.join(tmpdir(), "sluice-times-")), "times.cast");
+    const header = '{"version":3,"term":{"cols":80,"rows":24}}';
+    writeFileSync(foreign, `${header}\n[1e999,"o","a"]\n[-1e999,"o","b"]\n[0,"o","c"]\n`);
+    expect(await sluice.run(["replay", foreign])).toEqual({ exitCode: 0, stdout: "c", stderr: "" });
+    const shown = await sluice.run(["recordings", "show", foreign, "-o", "json"]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ seconds: 0 });
+    // Longer than one timer of Node.js.
+    writeFileSync(foreign, `${header}\n[0,"o","a"]\n[3e6,"o","b"]\n`);
+    const playing = sluice.start(["replay", foreign]);
+    const [stdout, stderr] = [collect(playing.stdout), collect(playing.stderr)];
+    await once(playing.stdout, "data");
+    playing.kill("SIGINT");
+    await once(playing, "close");
+    expect([playing.exitCode, stdout(), stderr()]).toEqual([130, "a", ""]);
+    rmSync(path.dirname(foreign), { recursive: true });
   });
 
   it("of a newer format are shown with a warning, but not redacted", async () => {
@@ -195,6 +230,10 @@ describe("sluice recordings", () => {
       ["recordings list --folder absent", "sluice recordings: AT/absent: no such file or folder"],
       ["recordings show --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
       ["recordings delete --folder . 0b6d", "sluice recordings: AT/. has no recording 0b6d"],
+      [
+        "recordings delete --folder . foreign",
+        "sluice recordings: AT/foreign.cast is not a recording of Sluice",
+      ],
     ])("%s is one line", async (line, message) => {
       const isName = (word: string) => /^(?:\.|absent|.+\.(?:cast|pem))$/.test(word);
       const args = line.split(" ").map((word) => (isName(word) ? `${folder}/${word}` : word));
