@@ -75,6 +75,9 @@ class Http2Forwarding {
   start(): void {
     if (this.#isOver) return;
     this.#downstream.contain("exchange", (error) => this.#onFault(error));
+    const { framingProblem } = this.#downstream;
+    if (framingProblem !== undefined)
+      return void this.#fail(new UpstreamError("invalid-request", framingProblem));
     containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
   }
 

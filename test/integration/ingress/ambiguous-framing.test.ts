@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { listenRaw, openClient, readToEnd } from "../../support/http/loopback.ts";
@@ -43,4 +46,35 @@ it("a request whose end another hop may see elsewhere is the last of its connect
     expect(answered).toMatch(/\r\nconnection: close\r\n/i);
   }
   expect(seen.filter((line) => line.includes("/smuggled"))).toEqual([]);
+});
+
+it("a backend of HTTP/2 gets no request whose end is in doubt, either", async () => {
+  const seen: (string | undefined)[] = [];
+  const upstream = createServer((request, response) => {
+    seen.push(request.url);
+    response.end("ok");
+  });
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  onTestFinished(() => void upstream.close());
+  const door = await FrontDoor.start([
+    ...serviceObjects("app", [upstream.address() as AddressInfo], { appProtocol: "kubernetes.io/h2c" }),
+    ingressObject("all", { defaultBackend: backend("app") }),
+  ]);
+  onTestFinished(() => door.stop());
+  await door.serves(1);
+  for (const lines of [
+    "Transfer-Encoding:\r\nContent-Length: 3\r\n\r\nabc",
+    "Transfer-Encoding:\r\n\r\n",
+    `Transfer-Encoding: gzip, chunked\r\n\r\n${CHUNKS}`,
+    `Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNKS}`,
+    `Transfer-Encoding: ,chunked\r\n\r\n${CHUNKS}`,
+  ]) {
+    const client = await openClient(door.httpPort);
+    client.write(`POST /a HTTP/1.1\r\nHost: a\r\n${lines}GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const { text: answered } = await readToEnd(client);
+    expect([lines, answered.match(/HTTP\/1\.1 \d+/g)]).toEqual([lines, ["HTTP/1.1 400"]]);
+    expect(answered).toMatch(/\r\nconnection: close\r\n/i);
+  }
+  expect(seen).toEqual([]);
 });
