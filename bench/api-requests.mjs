@@ -6,14 +6,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
+import { readFlags } from "./flags.mjs";
 import { machine } from "./machine.mjs";
 import { accepting, cpuSeconds, freePorts, lineOf, startProgram, stop, temporaryFile } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     seconds: { type: "string", default: "4" },
     repeat: { type: "string", default: "5" },

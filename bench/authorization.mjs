@@ -6,10 +6,10 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readFlags } from "./flags.mjs";
 import { cpuSeconds, startGateway, temporaryFile } from "./processes.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     repeat: { type: "string", default: "5" },
     sessions: { type: "string", default: "2000" },

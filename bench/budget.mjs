@@ -8,9 +8,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { contenders } from "./contenders.mjs";
+import { readFlags } from "./flags.mjs";
 import { cpuSeconds } from "./processes.mjs";
 
 const ATTEMPTS = 3;
@@ -42,7 +42,7 @@ const BUDGETS = [
   },
 ];
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     runs: { type: "string", default: "1" },
     mib: { type: "string", default: "128" },

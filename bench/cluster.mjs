@@ -11,12 +11,12 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { runFakeNode } from "@sluice/lab/fake-node/run-fake-node";
 import { WebSocket } from "ws";
+import { readFlags } from "./flags.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     nodes: { type: "string", default: "5000" },
     pods: { type: "string", default: "50000" },

@@ -29,10 +29,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readFlags } from "./flags.mjs";
 import { lineOf, startProgram, stop } from "./processes.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     mib: { type: "string", default: "1024" },
     repeat: { type: "string", default: "5" },

@@ -9,15 +9,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { competeWith, contenders } from "./contenders.mjs";
 import { machineLine, table, writeSection } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { cpuSeconds } from "./processes.mjs";
 import { withSpread } from "./text.mjs";
 import { sessionsWithin } from "./workloads.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     sessions: { type: "string", default: "1000,3000,10000" },
     plain: { type: "boolean", default: false },

@@ -11,14 +11,14 @@ import { Agent, request } from "node:https";
 import { availableParallelism, constants, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
 import { table } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { machine } from "./machine.mjs";
 import { cpuSeconds, startGateway, stop, temporaryFile } from "./processes.mjs";
 import { withSpread } from "./text.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     seconds: { type: "string", default: "20" },
     repeat: { type: "string", default: "3" },

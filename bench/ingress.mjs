@@ -6,16 +6,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import autocannon from "autocannon";
+import { readFlags } from "./flags.mjs";
 import { carriesGrpc, frontDoors, http2Only, plainOnly } from "./front-doors.mjs";
 import { machine } from "./machine.mjs";
 import { accepting, cpuSeconds, freePorts, lineOf, startProgram, stop } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     repeat: { type: "string", default: "5" },
     seconds: { type: "string", default: "3" },

@@ -5,14 +5,14 @@
 // survives if 1 % are reset. KUBECTL names another program. Takes two minutes.
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
-import { parseArgs } from "node:util";
 import { createFakeNode, createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
 import { table } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { lineOf, startGateway, startProgram, stop, temporaryFile } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     repeat: { type: "string", default: "5" },
     connections: { type: "string", default: "10000" },

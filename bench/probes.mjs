@@ -10,7 +10,7 @@ import os from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readFlags } from "./flags.mjs";
 
 const program = new URL("../dist/src/probes/", import.meta.url);
 if (!existsSync(program)) throw new Error("npm run build comes first");
@@ -19,7 +19,7 @@ const { ProbeManager } = await import(new URL("worker/probe-manager.js", program
 const { TimerWheel } = await import(new URL("worker/timer-wheel.js", program).href);
 const { Metrics } = await import(new URL("../observability/metrics.js", program).href);
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     workers: { type: "string", default: "10000" },
     seconds: { type: "string", default: "20" },

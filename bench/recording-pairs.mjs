@@ -6,16 +6,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { buildRecording } from "../dist/src/recording/component.js";
 import { competeWith, contenders } from "./contenders.mjs";
 import { machineLine, table, writeSection } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { Lab } from "./lab.mjs";
 import { threadSeconds } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { measure } from "./workloads.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     pairs: { type: "string", default: "60" },
     processes: { type: "string", default: "6" },

@@ -3,9 +3,9 @@
 // output, memory of an idle recorded session, and echo latency. `--against` adds another build.
 // Needs no Go, because client and node are this repository's. Takes five minutes.
 import { readdirSync, statSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { competeWith, contenders } from "./contenders.mjs";
 import { table } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { Lab } from "./lab.mjs";
 import { machine } from "./machine.mjs";
 import { threadSeconds } from "./processes.mjs";
@@ -13,7 +13,7 @@ import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 import { measure, sessionsWithin } from "./workloads.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     repeat: { type: "string", default: "3" },
     mib: { type: "string", default: "512" },

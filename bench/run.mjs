@@ -2,9 +2,9 @@
 // [--list] [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
 // stores them in results/bench.json and writes the tables and charts of
 // docs/evidence/performance.md from there. See README.md.
-import { parseArgs } from "node:util";
 import { competeWith, contenders, nodeOf } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { writeGrowthDocument } from "./growth-document.mjs";
 import { baseOf, Lab } from "./lab.mjs";
 import { machine, nodeVersion } from "./machine.mjs";
@@ -15,7 +15,7 @@ import { growthSuite, suite } from "./suite.mjs";
 import { linesOfCell } from "./text.mjs";
 import { figures, measure } from "./workloads.mjs";
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readFlags({
   allowPositionals: true,
   options: {
     quick: { type: "boolean", default: false },

@@ -5,7 +5,6 @@
 // `--write` writes docs/evidence/session-lists.md.
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import { UpstreamTls } from "@sluice/client/internal/net/tls";
@@ -19,11 +18,12 @@ import { SessionsApi } from "../dist/src/session-api/sessions-api.js";
 import { newReplicaId } from "../dist/src/sessions/session-id.js";
 import { Sessions } from "../dist/src/sessions/sessions.js";
 import { machineLine, table } from "./document.mjs";
+import { readFlags } from "./flags.mjs";
 import { median } from "./results.mjs";
 import { measureEnds } from "./session-ends.mjs";
 import { withSpread } from "./text.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     sessions: { type: "string", default: "10000" },
     replicas: { type: "string", default: "3" },

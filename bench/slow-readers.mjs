@@ -7,9 +7,9 @@
 import { spawnSync } from "node:child_process";
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readFlags } from "./flags.mjs";
 
-const { values } = parseArgs({
+const { values } = readFlags({
   options: {
     sessions: { type: "string", default: "100" },
     "peer-sessions": { type: "string" },

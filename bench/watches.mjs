@@ -8,8 +8,8 @@ import { connect } from "node:http2";
 import { createServer } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
+import { readFlags } from "./flags.mjs";
 import { startGateway, stop, temporaryFile } from "./processes.mjs";
 
 const STREAMS = 200;
@@ -35,7 +35,7 @@ async function serveWatches() {
 }
 
 async function measure() {
-  const { values } = parseArgs({
+  const { values } = readFlags({
     options: {
       users: { type: "string", default: "1" },
       watches: { type: "string", default: "1000" },
