@@ -57,8 +57,9 @@ const node = (script) => async (options) => {
   return { child, port };
 };
 
-/** The flags with which `sluice` itself is started; see src/main.ts. */
+/** The flags and the setting with which `sluice` starts itself; see src/cli/gateway-flags.ts. */
 const NODE_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
+const MALLOC_SETTING = { GLIBC_TUNABLES: "glibc.malloc.tcache_count=65535" };
 
 /** The build given by `--against` of run.mjs: its main.js, and Node's flags for it. */
 let other;
@@ -96,14 +97,9 @@ const sluice =
     };
     const legs = { upstreamPort, webSocketPort, port, adminPort, tls, gracePeriod };
     const file = writeGatewayFiles(folder, { ...legs, tracing, recording });
-    const child = startProgram(node, [
-      ...(build()?.nodeFlags ?? NODE_FLAGS),
-      build()?.main ?? program,
-      "serve",
-      "--config",
-      file,
-      ...flags,
-    ]);
+    const { nodeFlags = NODE_FLAGS, main = program } = build() ?? {};
+    const args = [...nodeFlags, main, "serve", "--config", file, ...flags];
+    const child = startProgram(node, args, { env: { ...process.env, ...MALLOC_SETTING } });
     await accepting(port, child);
     return { child, port, adminPort, path: "/api/v1/namespaces/default/pods/pod", folderOfRecordings };
   };

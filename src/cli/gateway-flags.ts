@@ -13,6 +13,13 @@ const GATEWAY_FLAGS = [NO_INCREMENTAL_MARKING, "--max-semi-space-size=8"];
  */
 const ONE_PROCESSOR_FLAGS = ["--single-threaded-gc", "--v8-pool-size=1"];
 
+/**
+ * glibc: so many freed pieces of each size up to 1 KiB stay with their thread. Past its own 7, those
+ * of thousands of ended TLS sessions join lists that are searched for each buffer of OpenSSL's.
+ * docs/evidence/ends-and-reloads.md has the figures.
+ */
+const MALLOC_SETTING = "glibc.malloc.tcache_count=65535";
+
 const { execve } = process as {
   execve?: (file: string, args: string[], env?: NodeJS.ProcessEnv) => never;
 };
@@ -37,6 +44,8 @@ export function useGatewayFlags(): void {
     return;
   }
   const missing = missingFlags();
+  // glibc reads it at the start of a process. Forked workers inherit it.
+  process.env.GLIBC_TUNABLES = mallocSettings(process.env.GLIBC_TUNABLES);
   if (missing.length === 0) return;
   // Node 20 and Windows have no execve. V8 accepts the first flag late, while its heap is small.
   if (!canRestart) {
@@ -47,6 +56,12 @@ export function useGatewayFlags(): void {
   }
   const args = [...process.execArgv, ...missing, ...process.argv.slice(1)];
   execve?.call(process, process.execPath, [process.execPath, ...args]);
+}
+
+/** A setting that is given stays. */
+function mallocSettings(given: string | undefined): string {
+  if (given?.includes("tcache_count")) return given;
+  return given ? `${given}:${MALLOC_SETTING}` : MALLOC_SETTING;
 }
 
 /** Flags for so many processors; undefined if Node cannot restart: V8 accepts some flags only at its start. */
@@ -77,11 +92,12 @@ function settingOf(flag: string): string {
  */
 function useBinaryFlags(): void {
   setFlagsFromString(NO_INCREMENTAL_MARKING);
-  const { NODE_OPTIONS: options = "", ...env } = process.env;
+  const { NODE_OPTIONS: options = "", GLIBC_TUNABLES: tunables, ...env } = process.env;
   if (options.includes("--max-semi-space-size") || !canRestart) return;
   const args = [process.argv0, ...process.argv.slice(2)];
   execve?.call(process, process.execPath, args, {
     ...env,
+    GLIBC_TUNABLES: mallocSettings(tunables),
     NODE_OPTIONS: `${options} ${GATEWAY_FLAGS[1]}`.trim(),
   });
 }

@@ -92,6 +92,24 @@ describe("sluice serve", () => {
     }
   });
 
+  it.runIf(process.platform === "linux").each([
+    ["", "glibc.malloc.tcache_count=65535"],
+    ["glibc.malloc.mxfast=0", "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=65535"],
+    ["glibc.malloc.tcache_count=9", "glibc.malloc.tcache_count=9"],
+  ])("lets glibc keep what sessions free, unless told otherwise (%o)", async (given, expected) => {
+    files.configure({ tls, configuration: { workers: 2 } });
+    const gateway = await serveGateway(files.configurationFile, { environment: { GLIBC_TUNABLES: given } });
+    try {
+      const { pid } = gateway.child;
+      const [worker] = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+      // glibc may end each setting in place.
+      const environment = `\0${readFileSync(`/proc/${worker}/environ`, "utf8")}`.replaceAll("\0", ":");
+      expect(environment).toContain(`:GLIBC_TUNABLES=${expected}:`);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
   const taskset = spawnSync("taskset", ["-c", "0", "true"]).status === 0;
   const canRestart = hasNodeArguments && "execve" in process && process.env.LISTEN_FDS === undefined;
   it.runIf(taskset && canRestart)("gives V8 no threads that compete for a single processor", async () => {
