@@ -11,7 +11,7 @@ import { Agent, request } from "node:https";
 import { availableParallelism, constants, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { table } from "./document.mjs";
 import { readFlags } from "./flags.mjs";
 import { machine } from "./machine.mjs";

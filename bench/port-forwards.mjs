@@ -5,7 +5,8 @@
 // survives if 1 % are reset. KUBECTL names another program. Takes two minutes.
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
-import { createFakeNode, createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
+import { createFakeNode } from "@sluice/lab/fake-node/fake-node";
 import { table } from "./document.mjs";
 import { readFlags } from "./flags.mjs";
 import { lineOf, startGateway, startProgram, stop, temporaryFile } from "./processes.mjs";

@@ -8,7 +8,7 @@ import { connect } from "node:http2";
 import { createServer } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createSelfSignedCertificate } from "../packages/lab/dist/fake-node/index.js";
+import { createSelfSignedCertificate } from "@sluice/client/internal/net/self-signed";
 import { readFlags } from "./flags.mjs";
 import { startGateway, stop, temporaryFile } from "./processes.mjs";
 
