@@ -75,7 +75,7 @@ export class HeaderEdit {
     for (const { line } of this.#own) if (isNamed(line[0], lowerName)) return true;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const [name] = lineAt(received, at);
+      const name = nameAt(received, at);
       if (isNamed(name, lowerName) && !this.#drops(name)) return true;
     }
     return false;
@@ -86,8 +86,8 @@ export class HeaderEdit {
     const values: string[] = [];
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const [name, value] = lineAt(received, at);
-      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(value);
+      const name = nameAt(received, at);
+      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(lineAt(received, at)[1]);
     }
     return values;
   }
@@ -97,8 +97,8 @@ export class HeaderEdit {
     for (const own of this.#own) own.isPlaced = false;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
+      if (this.#drops(nameAt(received, at))) continue;
       const line = lineAt(received, at);
-      if (this.#drops(line[0])) continue;
       const own = this.#replacementOf(line[0]);
       if (own === undefined) visit(line);
       else if (!own.isPlaced) {
@@ -128,6 +128,11 @@ export class HeaderEdit {
     for (const names of this.#dropped) if (names.has(name)) return true;
     return false;
   }
+}
+
+function nameAt(lines: HeaderList | FieldLines, at: number): string {
+  const line = lines[at] as HeaderLine | string;
+  return typeof line === "string" ? line : line[0];
 }
 
 function lineAt(lines: HeaderList | FieldLines, at: number): HeaderLine {

@@ -46,7 +46,8 @@ export function breakStream(stream: Http2Stream): void {
  * memory. Its `setTimeout` ignores destroyed ones, so call this at their end or before.
  */
 export function forgetTimer(owner: Http2Stream | Http2Session): void {
-  owner.setTimeout.call(Object.create(owner, { destroyed: { value: false } }), 0);
+  if (owner.destroyed) owner.setTimeout.call(Object.create(owner, { destroyed: { value: false } }), 0);
+  else owner.setTimeout(0);
 }
 
 const HTTP2_FAILURE = "ERR_HTTP2_ERROR";
