@@ -149,10 +149,13 @@ function bytesIfStill(socket: Duplex): number | undefined {
   return lowest.writeQueueSize === 0 ? lowest.bytesRead + lowest.bytesWritten : undefined;
 }
 
-/** Ends a listener's stream when it should, and never while nghttp2 reads it. */
-export function watchHttp2Stream(stream: ServerHttp2Stream): void {
+/**
+ * Ends a listener's stream when it should, and never while nghttp2 reads it. Calls `onAborted` when the
+ * client has reset the stream before its answer.
+ */
+export function watchHttp2Stream(stream: ServerHttp2Stream, onAborted: () => void): void {
   resetBetweenReads(stream);
-  destroyWhenReset(stream);
+  destroyWhenReset(stream, onAborted);
 }
 
 /**
@@ -182,16 +185,19 @@ function resetBetweenReads(stream: ServerHttp2Stream): void {
   Object.defineProperty(stream, "_destroy", { value: destroyLater });
 }
 
+/** node:http2's key of a native part, the same for sessions and streams. */
+let handleKey: symbol | undefined;
+
 function nativeHandleOf(owner: Http2Session | ServerHttp2Stream): unknown {
-  const key = Object.getOwnPropertySymbols(owner).find(({ description }) => description === "kHandle");
-  return key === undefined ? undefined : (owner as unknown as Record<symbol, unknown>)[key];
+  handleKey ??= Object.getOwnPropertySymbols(owner).find(({ description }) => description === "kHandle");
+  return handleKey === undefined ? undefined : (owner as unknown as Record<symbol, unknown>)[handleKey];
 }
 
 /**
  * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are
  * never sent. The stream and its backend connection would last as long as the client's connection.
  */
-function destroyWhenReset(stream: ServerHttp2Stream): void {
+function destroyWhenReset(stream: ServerHttp2Stream, onAborted: () => void): void {
   const destroyIfForgotten = (): void => {
     if (!stream.destroyed && isForgotten(stream)) stream.destroy();
   };
@@ -199,7 +205,11 @@ function destroyWhenReset(stream: ServerHttp2Stream): void {
   const closing = (): void => {
     if (stream.closed) setImmediate(destroyIfForgotten);
   };
-  stream.on("aborted", closing).on("end", closing);
+  stream.on("aborted", () => {
+    closing();
+    onAborted();
+  });
+  stream.on("end", closing);
 }
 
 /** nghttp2 forgets closed streams, and node:http2 reports an unknown stream's state as idle. */

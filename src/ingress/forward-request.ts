@@ -10,7 +10,8 @@ import type { RequestTrace } from "@sluice/client/internal/observability/trace";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { HttpExchange } from "../http/upstream/http-forwarder.ts";
-import { forwardOverHttp2 } from "../http/upstream/http2-forwarder.ts";
+import { Http2Exchange } from "../http/upstream/http2-forwarder.ts";
+import type { Http2Upstream } from "../http/upstream/http2-upstream.ts";
 import {
   addOwnLines,
   type ChosenUpstream,
@@ -153,7 +154,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   #forward(): void {
     this.#isSeated = true;
     const { downstream } = this.#exchange;
-    const { route, appProtocol, target, upstream } = this.#chosen;
+    const { route, appProtocol } = this.#chosen;
     if (this.#context.tracing !== undefined)
       this.#trace = traceExchange(downstream, this.#origin, route, this.#context);
     if (downstream.hasBody)
@@ -162,19 +163,7 @@ class IngressForwarding implements ForwardExchangeOptions {
       new HttpExchange(downstream, this, this.#ended).start();
       return;
     }
-    void forwardOverHttp2(downstream, {
-      upstream: upstream.http2,
-      path: target,
-      client: this.#origin.remoteAddress,
-      editHeaders: (edit) => this.editHeaders(edit),
-      editResponseHeaders: (edit, status) => this.editResponseHeaders(edit, status),
-      responseHeaderTimeoutMs: this.responseHeaderTimeoutMs,
-      bodySilenceTimeoutMs: this.bodySilenceTimeoutMs,
-      streamIdleTimeoutMs: this.streamIdleTimeoutMs,
-      idleTimeoutMs: this.idleTimeoutMs,
-      respondError: (error) => this.respondError(error),
-      nextUpstream: () => this.#next()?.http2,
-    }).then(this.#ended);
+    new Http2Exchange(downstream, this, this.#ended).start();
   }
 
   #leaveSeat(): void {
@@ -197,6 +186,18 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   nextUpstream(): HttpUpstream | undefined {
     return this.#next()?.http1;
+  }
+
+  get http2(): Http2Upstream {
+    return this.#endpoint.http2;
+  }
+
+  get client(): string {
+    return this.#origin.remoteAddress;
+  }
+
+  nextHttp2(): Http2Upstream | undefined {
+    return this.#next()?.http2;
   }
 
   #next(): EndpointUpstream | undefined {

@@ -14,6 +14,7 @@ import { contain, containEvents } from "@sluice/client/internal/observability/fa
 import type { Limits } from "../config/sections/limits.ts";
 import { KEEPS_OUTER_SPACE, MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
 import { isClosing, watchHttp2Session, watchHttp2Stream } from "../http/watch-http2-session.ts";
+import { InFlight } from "./plain-requests.ts";
 import { type Lane, RequestTurns } from "./request-turns.ts";
 import { SmallParts } from "./small-parts.ts";
 import { UnfinishedHeads } from "./unfinished-heads.ts";
@@ -33,6 +34,12 @@ export interface Http2Handlers {
   onRequest(request: Http2Request): void;
   /** Extended CONNECT (RFC 8441); also plain CONNECT, which has no `:protocol`. */
   onConnect(request: Http2Request): void;
+}
+
+/** A stream among its connection's open ones. */
+interface OpenStream {
+  readonly stream: ServerHttp2Stream;
+  inFlightIndex: number;
 }
 
 type Http2Limits = Pick<
@@ -121,7 +128,7 @@ export class Http2Connections {
   readonly #heads: UnfinishedHeads;
   readonly #parts: SmallParts;
   /** The open streams of each connection. */
-  readonly #sessions = new Map<ServerHttp2Session, Set<ServerHttp2Stream>>();
+  readonly #sessions = new Map<ServerHttp2Session, InFlight<OpenStream>>();
   readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
   readonly #lanes = new WeakMap<Http2Session, Lane>();
   readonly #turns: RequestTurns;
@@ -173,12 +180,7 @@ export class Http2Connections {
       const lane = this.#laneOf(session);
       const abort = (): void => breakStream(stream);
       containEvents(stream, "listener", abort);
-      watchHttp2Stream(stream);
-      stream.once("aborted", () => this.#countReset(session));
-      stream.once("close", () => {
-        const status = stream.sentHeaders?.[":status"];
-        if (status !== undefined) this.#turns.answered(lane, Number(status));
-      });
+      watchHttp2Stream(stream, () => this.#countReset(session));
       this.#turns.take(lane, () => {
         // The client reset the stream while it waited for its turn.
         if (stream.closed || stream.destroyed) return;
@@ -224,7 +226,8 @@ export class Http2Connections {
   }
 
   #opened(session: ServerHttp2Session, socket: Duplex): void {
-    const streams = new Set<ServerHttp2Stream>();
+    const streams = new InFlight<OpenStream>();
+    const lane = this.#laneOf(session);
     this.#sessions.set(session, streams);
     session.once("close", () => this.#sessions.delete(session));
     watchHttp2Session(session, socket);
@@ -247,7 +250,7 @@ export class Http2Connections {
     // queue of TLS or the kernel.
     const stuck = (): void => {
       const isEnding = isClosing(session) || streams.size > 0;
-      if (isEnding && [...streams].every((stream) => stream.closed)) socket.destroy();
+      if (isEnding && [...streams].every(({ stream }) => stream.closed)) socket.destroy();
       else session.setTimeout(this.#takingMs);
     };
     session.on("timeout", stuck);
@@ -255,9 +258,12 @@ export class Http2Connections {
     let unsentBytes = 0;
     session.on("stream", (stream: ServerHttp2Stream) => {
       clearTimeout(timer);
-      streams.add(stream);
+      const open = { stream, inFlightIndex: -1 };
+      streams.add(open);
       stream.on("close", () => {
-        streams.delete(stream);
+        streams.delete(open);
+        const status = stream.sentHeaders?.[":status"];
+        if (status !== undefined) this.#turns.answered(lane, Number(status));
         if (streams.size === 0 && !socket.destroyed) idle();
         // node:http2 never stops counting a reset stream's unsent bytes, and refuses streams beyond
         // maxSessionMemory.

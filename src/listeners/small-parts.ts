@@ -95,7 +95,7 @@ export class SmallParts {
         unread -= unreadOfStream;
         unreadOfStream = 0;
       };
-      stream.once("close", () => {
+      stream.on("close", () => {
         forget();
         if (!stream.readableEnded) allowance.useful += this.#windowBytes;
       });

@@ -40,6 +40,7 @@ export class Http2Downstream implements HttpDownstream {
   #isHeadOnly = false;
   #isEnded = false;
   #holdsParts = false;
+  #closeListeners: (() => void)[] | undefined;
   bodyBytes = 0;
   inFlightIndex = -1;
   /** Undefined before the first `expectTaking`. */
@@ -96,7 +97,14 @@ export class Http2Downstream implements HttpDownstream {
 
   onClose(listener: () => void): void {
     if (this.#stream.destroyed) listener();
-    else this.#stream.on("close", listener);
+    else if (this.#closeListeners !== undefined) this.#closeListeners.push(listener);
+    else {
+      // One for all: node:http2 runs listeners of its own for each one that is added or removed.
+      this.#closeListeners = [listener];
+      this.#stream.on("close", () => {
+        for (const each of this.#closeListeners ?? []) each();
+      });
+    }
   }
 
   get #isGone(): boolean {
@@ -134,7 +142,7 @@ export class Http2Downstream implements HttpDownstream {
     stream.respond(http2ResponseHeaders(status, headers), { endStream: isBodiless, waitForTrailers });
     // Only after `respond`, which may throw and be called again: each answer's trailers are requested once.
     if (waitForTrailers)
-      stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
+      stream.on("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
     if (isBodiless) this.#isEnded = true;
     else this.write(beginning);
     return stream;
@@ -176,7 +184,7 @@ export class Http2Downstream implements HttpDownstream {
   /** Uses node:http2's timer of the stream, which restarts whenever the connection takes its bytes. */
   expectTaking(timeoutMs: number): void {
     if (timeoutMs === (this.#takingMs ?? 0) || this.#stream.destroyed) return;
-    if (this.#takingMs === undefined) this.#stream.once("close", () => forgetTimer(this.#stream));
+    if (this.#takingMs === undefined) this.onClose(() => forgetTimer(this.#stream));
     this.#takingMs = timeoutMs;
     this.#stream.setTimeout(timeoutMs);
     this.#stream.off("timeout", this.#overdue);

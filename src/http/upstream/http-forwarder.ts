@@ -38,7 +38,7 @@ export class HttpExchange implements Http1Exchange {
   #connection: Http1UpstreamConnection | undefined;
   #isReusedConnection = false;
   #body: UpstreamRequestBody | undefined;
-  #unwatchBody: (() => void) | undefined;
+  #bodyWatch: ReturnType<typeof watchBody>;
   /** The response head that the current read completed. */
   #head: ResponseHead | undefined;
   #sink: Writable | undefined;
@@ -75,7 +75,7 @@ export class HttpExchange implements Http1Exchange {
   /** The client has its whole answer, or has left. */
   readonly #closed = (): void => {
     clearTimeout(this.#timer);
-    this.#unwatchBody?.();
+    this.#bodyWatch?.stop();
     if (!this.#downstream.isFinished) {
       this.#hasFailed = true;
       this.#leaveUpstream();
@@ -135,7 +135,8 @@ export class HttpExchange implements Http1Exchange {
   }
 
   #watchBody(): void {
-    this.#unwatchBody = watchBody(this.#downstream, this.#options, (error) => this.#fail(error));
+    this.#bodyWatch = watchBody(this.#downstream, this.#options, (error) => this.#fail(error));
+    if (this.#body !== undefined) this.#body.watch = this.#bodyWatch;
   }
 
   onInterim({ status, reason, headers }: ResponseHead): void {
@@ -235,7 +236,7 @@ export class HttpExchange implements Http1Exchange {
   #finish(): void {
     const connection = this.#connection;
     this.#connection = undefined;
-    this.#unwatchBody?.();
+    this.#bodyWatch?.stop();
     if (this.#isRequestSent) {
       connection?.finish();
       return;
@@ -291,7 +292,7 @@ export class HttpExchange implements Http1Exchange {
   }
 
   #leaveUpstream(): void {
-    this.#unwatchBody?.();
+    this.#bodyWatch?.stop();
     this.#body?.stop();
     this.#connection?.destroy();
     this.#connection = undefined;

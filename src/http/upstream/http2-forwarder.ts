@@ -4,7 +4,7 @@ import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { type HeaderLine, headerListOf } from "@sluice/client/internal/http/header-list";
 import { cancelStream } from "@sluice/client/internal/net/abort-socket";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
-import { containAsync, containEvents } from "@sluice/client/internal/observability/faults";
+import { contain, containAsync, containEvents } from "@sluice/client/internal/observability/faults";
 import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
 import { http2Headers, receivedFields } from "../http2-headers.ts";
 import { EXPECT, isRepeatable } from "./exchange-headers.ts";
@@ -16,7 +16,7 @@ import type { Http2UpstreamConnection } from "./http2-upstream-connection.ts";
 import { watchBody } from "./silent-body.ts";
 
 interface ForwardOverHttp2Options extends Http2ResponseOptions {
-  readonly upstream: Http2Upstream;
+  readonly http2: Http2Upstream;
   readonly path: string;
   /** The client's address, whose share of cancels the request counts against. */
   readonly client: string;
@@ -29,7 +29,7 @@ interface ForwardOverHttp2Options extends Http2ResponseOptions {
   /** Writes an error answer. Nothing has been sent to the client before. */
   respondError(error: UpstreamError): void;
   /** The next upstream for a request whose dial failed; undefined if there is none left. */
-  nextUpstream(): Http2Upstream | undefined;
+  nextHttp2(): Http2Upstream | undefined;
 }
 
 /**
@@ -40,31 +40,25 @@ const MAX_RESENDS = 3;
 
 /**
  * Forwards one exchange to an HTTP/2 upstream with what gRPC needs: both bodies stream at once, and
- * trailers arrive. Resolves when the exchange is over, whatever its outcome; never rejects.
+ * trailers arrive.
  */
-export function forwardOverHttp2(
-  downstream: HttpDownstream,
-  options: ForwardOverHttp2Options,
-): Promise<void> {
-  return new Promise((resolve) => new Http2Forwarding(downstream, options, resolve).start());
-}
-
-class Http2Forwarding {
+export class Http2Exchange {
   readonly #downstream: HttpDownstream;
   readonly #options: ForwardOverHttp2Options;
   readonly #body: Http2RequestBody | undefined;
   #upstream: Http2Upstream;
   #stream: ClientHttp2Stream | undefined;
-  #unwatchBody: (() => void) | undefined;
+  #bodyWatch: ReturnType<typeof watchBody>;
   #resends = 0;
   /** The client has its whole answer, or has left. */
   #isOver = false;
   #isAnswered = false;
 
+  /** Calls `onEnd` once, when the exchange is over, whatever its outcome. */
   constructor(downstream: HttpDownstream, options: ForwardOverHttp2Options, onEnd: () => void) {
     this.#downstream = downstream;
     this.#options = options;
-    this.#upstream = options.upstream;
+    this.#upstream = options.http2;
     if (downstream.hasBody) this.#body = new Http2RequestBody(downstream);
     downstream.onClose(() => {
       if (!this.#isOver) this.#leave();
@@ -78,20 +72,27 @@ class Http2Forwarding {
     const { framingProblem } = this.#downstream;
     if (framingProblem !== undefined)
       return void this.#fail(new UpstreamError("invalid-request", framingProblem));
-    containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
+    this.#attempt();
   }
 
-  async #attempt(): Promise<void> {
+  #attempt(): void {
+    const onFault = (error: unknown): void => this.#onFault(error);
+    const free = this.#upstream.freeConnection(this.#options.client);
+    if (free !== undefined) contain("exchange", () => this.#exchange(free), onFault);
+    else containAsync("exchange", this.#dial(), onFault);
+  }
+
+  async #dial(): Promise<void> {
     let connection: Http2UpstreamConnection;
     try {
       connection = await this.#upstream.connection(this.#options.client);
     } catch (error) {
       if (this.#isOver) return;
       const failure = error instanceof UpstreamError ? error : closedBefore("the connection closed", error);
-      const next = failure.code === "dial-failed" ? this.#options.nextUpstream() : undefined;
+      const next = failure.code === "dial-failed" ? this.#options.nextHttp2() : undefined;
       if (next === undefined) return void this.#fail(failure);
       this.#upstream = next;
-      return await this.#attempt();
+      return await this.#dial();
     }
     if (this.#isOver) connection.leave();
     else this.#exchange(connection);
@@ -146,7 +147,7 @@ class Http2Forwarding {
     });
     // `rstCode` has the reason, and 'close' follows.
     stream.on("error", () => {});
-    stream.once("end", () => {
+    stream.on("end", () => {
       isWhole = end.isWhole() && downstream.hasResponded;
       if (!isWhole || this.#isOver) return;
       downstream.finish(trailers);
@@ -156,9 +157,9 @@ class Http2Forwarding {
       cancelStream(stream);
       downstream.discardBody(UNREAD_BODY_LINGER_MS);
     });
-    stream.once("close", () => {
+    stream.on("close", () => {
       clearTimeout(timer);
-      this.#unwatchBody?.();
+      this.#bodyWatch?.stop();
       if (isWhole || this.#isOver || this.#isAnswered || downstream.isFinished) return;
       if (downstream.hasResponded) this.#cutShort();
       else if (failure === undefined && this.#mayResend(stream, connection)) this.#resend();
@@ -166,7 +167,7 @@ class Http2Forwarding {
     });
     if (this.#body === undefined) return;
     this.#body.sendOn(stream);
-    this.#unwatchBody = watchBody(downstream, options, cutFor);
+    this.#bodyWatch = this.#body.watch = watchBody(downstream, options, cutFor);
   }
 
   /**
@@ -183,7 +184,7 @@ class Http2Forwarding {
   #resend(): void {
     this.#resends += 1;
     this.#body?.hold();
-    containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
+    this.#attempt();
   }
 
   #cutShort(): void {
@@ -211,7 +212,7 @@ class Http2Forwarding {
   /** The client has its whole answer, or has left. */
   #leave(): void {
     this.#isOver = true;
-    this.#unwatchBody?.();
+    this.#bodyWatch?.stop();
     this.#body?.stop();
     const stream = this.#stream;
     if (stream === undefined || stream.closed) return;
@@ -239,11 +240,13 @@ function watchEnd(stream: ClientHttp2Stream): ResponseEnd {
   let hasEnded = false;
   let bytesLeft = Number.NaN;
   const { push } = stream;
-  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+  const watched = (chunk: unknown, encoding?: BufferEncoding): boolean => {
     if (chunk !== null) bytesLeft -= (chunk as Buffer).length;
     else if (!stream.closed) hasEnded = true;
     return push.call(stream, chunk, encoding);
   };
+  // As a plain property V8 keeps closed streams until it marks the whole heap.
+  Object.defineProperty(stream, "push", { value: watched });
   return {
     declare: (contentLength) => {
       bytesLeft = Number(contentLength);

@@ -1,5 +1,6 @@
 import type { ClientHttp2Stream } from "node:http2";
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
+import type { watchBody } from "./silent-body.ts";
 
 /**
  * The part of a request's body that is kept to resend it. Past it an unprocessed request is not
@@ -13,6 +14,8 @@ const MAX_KEPT_BODY_BYTES = 64 * 1024;
  */
 const PROMPT_BYTES = 4 * 1024;
 
+const NOTHING_KEPT = Buffer.alloc(0);
+
 /** Sends a request's body to the present attempt's stream, as fast as both sides allow. */
 export class Http2RequestBody {
   readonly #downstream: HttpDownstream;
@@ -21,8 +24,10 @@ export class Http2RequestBody {
    * The bytes sent so far, in one memory, because a client may send them one by one; undefined once
    * they exceed the limit or are no longer needed.
    */
-  #kept: Buffer | undefined = Buffer.alloc(0);
+  #kept: Buffer | undefined = NOTHING_KEPT;
   #keptBytes = 0;
+  /** Hears of each part; see watchBody. */
+  watch: ReturnType<typeof watchBody>;
 
   constructor(downstream: HttpDownstream) {
     this.#downstream = downstream;
@@ -45,10 +50,7 @@ export class Http2RequestBody {
       if (isBodyComplete) stream.end();
       return;
     }
-    stream.on("drain", () => {
-      if (this.#stream === stream) body.resume();
-    });
-    if (isFirst) body.on("data", this.#pass).once("end", this.#end);
+    if (isFirst) body.on("data", this.#pass).on("end", this.#end);
     else body.resume();
   }
 
@@ -70,6 +72,7 @@ export class Http2RequestBody {
   }
 
   readonly #pass = (part: Buffer): void => {
+    this.watch?.heard();
     this.#keep(part);
     const stream = this.#stream;
     if (stream === undefined || !stream.writable) return;
@@ -77,7 +80,12 @@ export class Http2RequestBody {
       stream.cork();
       setImmediate(() => stream.uncork());
     }
-    if (!stream.write(part)) this.#downstream.body.pause();
+    if (stream.write(part)) return;
+    const { body } = this.#downstream;
+    body.pause();
+    stream.once("drain", () => {
+      if (this.#stream === stream) body.resume();
+    });
   };
 
   readonly #end = (): void => {

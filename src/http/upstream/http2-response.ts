@@ -52,12 +52,13 @@ export function respondOverHttp2(
     expectBytesWithin(stream, responseSilenceMs(options, edited));
     // The client's response has no body in HTTP/2, so the backend's is read and dropped.
     if (sink.writableEnded) stream.resume();
-    else {
+    else
       stream.on("data", (part: Buffer) => {
         downstream.bodyBytes += part.length;
+        if (sink.destroyed || sink.writableEnded || sink.write(part)) return;
+        stream.pause();
+        sink.once("drain", () => stream.resume());
       });
-      stream.pipe(sink, { end: false });
-    }
     return undefined;
   } catch (error) {
     return new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error });

@@ -168,7 +168,7 @@ export class Http2UpstreamConnection {
       this.leave();
       throw error;
     }
-    stream.once("close", () => {
+    stream.on("close", () => {
       this.leave();
       const { rstCode } = stream;
       if (rstCode === constants.NGHTTP2_CANCEL) this.#cancelled += 1;

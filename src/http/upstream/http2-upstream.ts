@@ -98,15 +98,22 @@ export class Http2Upstream {
    * UpstreamError "dial-failed", or "malformed-response" if the backend does not speak HTTP/2.
    */
   async connection(client: string): Promise<Http2UpstreamConnection> {
-    const lane = this.#lanes[this.#shares.isSpent(client) ? 1 : 0];
+    const lane = this.#laneOf(client);
     for (;;) {
-      const usable = usableOf(lane);
-      const free = usable.find((connection) => !connection.isFull);
-      if (free !== undefined) return free.reserve();
-      if (usable.length >= MAX_HTTP2_CONNECTIONS) return leastLoaded(usable).reserve();
+      const free = freeOf(lane);
+      if (free !== undefined) return free;
       lane.opening ??= this.#open(lane);
       await lane.opening;
     }
+  }
+
+  /** The same without a dial. Undefined: one is needed. */
+  freeConnection(client: string): Http2UpstreamConnection | undefined {
+    return freeOf(this.#laneOf(client));
+  }
+
+  #laneOf(client: string): Lane {
+    return this.#lanes[this.#shares.isSpent(client) ? 1 : 0];
   }
 
   /** A client has cancelled a request in progress. */
@@ -159,6 +166,13 @@ function usableOf({ connections }: Lane): readonly Http2UpstreamConnection[] {
   if (connections.some(({ isRetired }) => isRetired))
     connections.splice(0, connections.length, ...connections.filter(({ isRetired }) => !isRetired));
   return connections;
+}
+
+/** Reserves a place on an open connection. */
+function freeOf(lane: Lane): Http2UpstreamConnection | undefined {
+  const usable = usableOf(lane);
+  for (const connection of usable) if (!connection.isFull) return connection.reserve();
+  return usable.length < MAX_HTTP2_CONNECTIONS ? undefined : leastLoaded(usable).reserve();
 }
 
 function leastLoaded(connections: readonly Http2UpstreamConnection[]): Http2UpstreamConnection {

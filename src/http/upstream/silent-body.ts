@@ -12,23 +12,32 @@ export function overdueError({ isBodyComplete, body }: HttpDownstream): Upstream
     : new UpstreamError("request-timeout", "the request's body did not come");
 }
 
+interface BodyWatch {
+  /** Call for each part of the body. */
+  heard(): void;
+  /** Call at the exchange's end, or before. */
+  stop(): void;
+}
+
 /**
  * Before the answer, fails with "request-timeout" if the client stalls its body, or with
- * "response-timeout" if the upstream does not take it. Returns a function that stops watching.
+ * "response-timeout" if the upstream does not take it.
  */
 export function watchBody(
   downstream: HttpDownstream,
   { bodySilenceTimeoutMs, streamIdleTimeoutMs }: BodyTimeouts,
   onSilent: (error: UpstreamError) => void,
-): (() => void) | undefined {
+): BodyWatch | undefined {
   const silenceMs = downstream.isChunked ? streamIdleTimeoutMs : bodySilenceTimeoutMs;
   if (silenceMs === undefined || downstream.isBodyComplete) return undefined;
   const { body } = downstream;
   const periodMs = Math.min(silenceMs, streamIdleTimeoutMs ?? silenceMs);
   let silentMs = 0;
   let pausedMs = 0;
+  let isOver = false;
   const timer = setTimeout(() => {
-    if (downstream.hasResponded) return stop();
+    isOver ||= downstream.hasResponded || body.readableEnded || body.destroyed;
+    if (isOver) return;
     if (body.isPaused()) pausedMs += periodMs;
     else silentMs += periodMs;
     const isUpstreamStalled = pausedMs >= (streamIdleTimeoutMs ?? Number.POSITIVE_INFINITY);
@@ -36,21 +45,22 @@ export function watchBody(
       timer.refresh();
       return;
     }
-    stop();
+    isOver = true;
     contain(
       "exchange",
       () => onSilent(overdueError(downstream)),
       (fault) => void body.destroy(fault as Error),
     );
   }, periodMs);
-  const heard = (): void => {
-    silentMs = pausedMs = 0;
-    timer.refresh();
+  return {
+    heard: () => {
+      if (isOver) return;
+      silentMs = pausedMs = 0;
+      timer.refresh();
+    },
+    stop: () => {
+      isOver = true;
+      clearTimeout(timer);
+    },
   };
-  const stop = (): void => {
-    clearTimeout(timer);
-    body.off("data", heard).off("end", stop).off("close", stop);
-  };
-  body.on("data", heard).once("end", stop).once("close", stop);
-  return stop;
 }

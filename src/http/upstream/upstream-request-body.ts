@@ -2,6 +2,7 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import { type HeaderList, isHeaderName, isHeaderValue } from "@sluice/client/internal/http/header-list";
 import type { Http1UpstreamConnection } from "@sluice/client/internal/http/upstream/http1-upstream-connection";
 import { trailersToForward } from "../hop-by-hop.ts";
+import type { watchBody } from "./silent-body.ts";
 
 /**
  * Smaller parts wait until the end of the turn, and until the kernel has taken the earlier ones, and
@@ -23,6 +24,8 @@ export class UpstreamRequestBody {
   readonly #onSent: () => void;
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
+  /** Hears of each part; see watchBody. */
+  watch: ReturnType<typeof watchBody>;
   /** The head was written, perhaps with a small body. */
   #hasBegun = false;
   #isWaiting = false;
@@ -59,6 +62,7 @@ export class UpstreamRequestBody {
   }
 
   readonly #pass = (part: Buffer): void => {
+    this.watch?.heard();
     if (part.length === 0) return;
     this.#gathered.push(part);
     this.#gatheredBytes += part.length;
