@@ -107,6 +107,8 @@ export async function answerRequest(
     endWithResponse(incoming.trace, downstream);
     if (trail !== undefined) completeWithResponse(trail, downstream);
     const admit = await seats.arrive(downstream, incoming.source);
+    // An answered client may send its body in drops for ever.
+    if (downstream.hasBody) downstream.onClose(() => discardRest(downstream));
     await routes.handleRequest({ ...incoming, admit }, downstream);
   } catch (error) {
     const refusal = statusErrorOf(error);
@@ -122,6 +124,10 @@ async function refuse(
   routes: Pick<ListenerRoutes, "refuse">,
 ): Promise<void> {
   routes.refuse(downstream, refusal);
+  discardRest(downstream);
+}
+
+function discardRest(downstream: HttpDownstream): void {
   if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
 }
 

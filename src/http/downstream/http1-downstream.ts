@@ -230,6 +230,7 @@ export class Http1Downstream implements HttpDownstream {
 
   discardBody(lingerMs: number): void {
     const { socket } = this.#request;
+    if (socket.destroyed) return;
     this.#request.unpipe();
     this.#request.resume();
     const timer = setTimeout(() => socket.destroy(), lingerMs).unref();

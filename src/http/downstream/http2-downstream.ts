@@ -202,6 +202,7 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   discardBody(lingerMs: number): void {
+    if (this.#isGone) return;
     const stream = this.#stream;
     stream.unpipe();
     stream.resume();

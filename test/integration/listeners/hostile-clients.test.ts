@@ -1,0 +1,238 @@
+import { readdirSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { FRAME, PREFACE } from "../../support/frame-peer.ts";
+import { webOn } from "../../support/gateway-files.ts";
+import { frameOf } from "../../support/http2-frames.ts";
+import { ADMIN_TOKEN, RuntimeNode, WEB_SANDBOX } from "../../support/runtime-node.ts";
+import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";
+
+const timeouts = {
+  handshake: "300ms",
+  requestBody: "300ms",
+  keepAlive: "1s",
+  streamIdle: "300ms",
+  streamCreation: "1s",
+  upgradeResponse: "300ms",
+  lingerIdle: "300ms",
+  lingerMax: "1s",
+  idle: "1s",
+  shutdownGracePeriod: "0s",
+};
+/** The admin listener's own bounds are of 10 s. */
+const LONG_MS = 30_000;
+/** Pods whose list is more than all buffers on the way hold. */
+const MANY_PODS = 30_000;
+
+interface Target {
+  readonly port: number;
+  readonly token: string;
+  readonly read: string;
+  readonly exec: string;
+}
+
+let node: RuntimeNode;
+let api: TestGateway;
+let targets: Readonly<Record<string, Target>>;
+let isLong = false;
+const unhandled: unknown[] = [];
+const note = (reason: unknown): number => unhandled.push(reason);
+
+beforeAll(async () => {
+  const many = Array.from({ length: MANY_PODS }, (_, index) => {
+    const name = `web-${index}`;
+    const labels = { ...WEB_SANDBOX.labels, "io.kubernetes.pod.name": name, "io.kubernetes.pod.uid": name };
+    return { ...WEB_SANDBOX, id: name, metadata: { ...WEB_SANDBOX.metadata, name, uid: name }, labels };
+  });
+  node = await RuntimeNode.start({
+    script: { ListPodSandbox: () => ({ items: isLong ? [WEB_SANDBOX, ...many] : [WEB_SANDBOX] }) },
+    // No end, and more than all buffers on the way hold.
+    streaming: {
+      onStream: (name, stream) => void (name === "stdout" && stream.write(Buffer.alloc(32 << 20))),
+    },
+    more: { timeouts, limits: { maxRuntimeMessageBytes: "64Mi" } },
+  });
+  api = await startTestGateway({
+    scheme: "http",
+    ...webOn(Number(node.authority.split(":")[1])),
+    configuration: { timeouts },
+  });
+  targets = {
+    kubelet: {
+      port: Number(node.authority.split(":")[1]),
+      token: ADMIN_TOKEN,
+      read: "/pods",
+      exec: "/exec/default/web/main?command=id&output=1",
+    },
+    admin: { port: Number(new URL(node.adminUrl).port), token: "", read: "/metrics", exec: "/metrics" },
+    API: {
+      port: Number(new URL(api.apiServerUrl).port),
+      token: api.token,
+      read: "/api/v1/namespaces/default/pods",
+      exec: "/api/v1/namespaces/default/pods/web/exec?command=id&stdout=true&container=main",
+    },
+  };
+  process.on("unhandledRejection", note).on("uncaughtExceptionMonitor", note);
+});
+afterEach(() => expect(unhandled).toEqual([]));
+afterAll(async () => {
+  process.off("unhandledRejection", note).off("uncaughtExceptionMonitor", note);
+  await api.stop();
+  await node.stop();
+});
+
+type Act = (target: Target, open: () => Socket) => void;
+
+const head = (method: string, path: string, { token }: Target, ...more: string[]): string =>
+  [`${method} ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, ...more, "", ""].join(
+    "\r\n",
+  );
+const read = (target: Target, ...more: string[]): string => head("GET", target.read, target, ...more);
+const WEBSOCKET = [
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  `Sec-WebSocket-Key: ${Buffer.alloc(16).toString("base64")}`,
+  "Sec-WebSocket-Protocol: v5.channel.k8s.io",
+];
+const SPDY = ["Connection: Upgrade", "Upgrade: SPDY/3.1", "X-Stream-Protocol-Version: v4.channel.k8s.io"];
+const writes =
+  (bytes: (target: Target) => string | Buffer): Act =>
+  (target, open) =>
+    void open().write(bytes(target));
+/** Reads what comes. */
+const reading =
+  (act: Act): Act =>
+  (target, open) =>
+    act(target, () => open().resume());
+
+function drips(bytes: (target: Target) => string): Act {
+  return (target, open) => {
+    const socket = open().resume();
+    const text = bytes(target);
+    let sent = 0;
+    const timer = setInterval(() => socket.write(text.charAt(sent++ % text.length)), 20);
+    socket.once("close", () => clearInterval(timer));
+    onTestFinished(() => clearInterval(timer));
+  };
+}
+
+function resets(bytes: (target: Target) => string, afterBytes: number): Act {
+  return (target, open) => {
+    for (let index = 0; index < 50; index++) {
+      const socket = open();
+      if (afterBytes === 0) socket.write(bytes(target), () => socket.resetAndDestroy());
+      else {
+        socket.write(bytes(target));
+        let got = 0;
+        socket.on("data", (part) => {
+          got += part.length;
+          if (got >= afterBytes) socket.resetAndDestroy();
+        });
+      }
+    }
+  };
+}
+
+const ACTS: Readonly<Record<string, Act>> = {
+  "no byte": writes(() => ""),
+  "half a head": writes((target) => read(target).slice(0, -3)),
+  "a head byte by byte": drips((target) => read(target).slice(0, -2).replaceAll("\r\n\r\n", "\r\n")),
+  junk: writes(() => Buffer.alloc(1_000, 0xfe)),
+  "a TLS ClientHello": writes(() => Buffer.from("1603010200010001fc0303", "hex")),
+  "half a body": writes((target) => `${head("POST", target.exec, target, "Content-Length: 100")}x`),
+  "half a body of a read": writes((target) => `${read(target, "Content-Length: 100")}x`),
+  "half a chunk": writes(
+    (target) => `${head("POST", target.exec, target, "Transfer-Encoding: chunked")}5\r\nab`,
+  ),
+  "a chunked body of a read byte by byte": (target, open) => {
+    const socket = open().resume();
+    socket.write(read(target, "Transfer-Encoding: chunked"));
+    const timer = setInterval(() => socket.write("1\r\nx\r\n"), 20);
+    socket.once("close", () => clearInterval(timer));
+    onTestFinished(() => clearInterval(timer));
+  },
+  "a body that it waits to be asked for": writes((target) =>
+    head("POST", target.exec, target, "Content-Length: 100", "Expect: 100-continue"),
+  ),
+  "two lengths": writes((target) => read(target, "Content-Length: 1", "Transfer-Encoding: chunked")),
+  "a head without end": (target, open) => {
+    const socket = open();
+    socket.write(read(target).slice(0, -2));
+    const flood = (): void => {
+      if (!socket.destroyed && socket.write("A: b\r\n".repeat(10_000))) setImmediate(flood);
+    };
+    socket.on("drain", flood);
+    flood();
+  },
+  "300 answers that it does not read": writes((target) => read(target).repeat(300)),
+  "300 refusals that it does not read": writes((target) => read({ ...target, token: "no" }).repeat(300)),
+  "300 requests, then a FIN": (target, open) => void open().end(read(target).repeat(300)),
+  "300 requests, then half a head": reading(writes((target) => `${read(target).repeat(300)}GET /`)),
+  "300 requests, then junk": reading(writes((target) => `${read(target).repeat(300)}\x00\x01\r\n\r\n`)),
+  "resets behind heads": resets(read, 0),
+  "resets within answers": resets(read, 1),
+  "resets behind upgrades": resets((target) => head("GET", target.exec, target, ...WEBSOCKET), 0),
+  "resets behind their 101": resets((target) => head("GET", target.exec, target, ...WEBSOCKET), 1),
+  "resets behind SPDY's 101": resets((target) => head("POST", target.exec, target, ...SPDY), 1),
+  "an exec whose output it does not read": writes((target) => head("GET", target.exec, target, ...WEBSOCKET)),
+  "an exec behind 300 reads": writes(
+    (target) => read(target).repeat(300) + head("GET", target.exec, target, ...WEBSOCKET),
+  ),
+  "SPDY without streams": reading(writes((target) => head("POST", target.exec, target, ...SPDY))),
+  "an exec and half a frame": reading(
+    writes((target) =>
+      Buffer.concat([Buffer.from(head("GET", target.exec, target, ...WEBSOCKET)), Buffer.of(0x82)]),
+    ),
+  ),
+  "an upgrade with a body": reading(
+    writes((target) => head("GET", target.exec, target, ...WEBSOCKET, "Content-Length: 100")),
+  ),
+  "a handshake without a key": writes((target) => head("GET", target.exec, target, ...WEBSOCKET.slice(0, 3))),
+  "another protocol": writes((target) =>
+    head("GET", target.exec, target, "Connection: Upgrade", "Upgrade: x"),
+  ),
+  "a CONNECT": writes((target) => head("CONNECT", "localhost:1", target)),
+  "HTTP/2.0 in a head": writes(() => "GET / HTTP/2.0\r\nHost: localhost\r\n\r\n"),
+  "HTTP/2's preface": writes(() => PREFACE),
+  "HTTP/2 and half a head": writes(() =>
+    Buffer.concat([PREFACE, frameOf(FRAME.settings, 0, 0), frameOf(FRAME.headers, 0, 1, Buffer.of(0x82))]),
+  ),
+};
+
+/** An honest client's answer. */
+async function honest({ port, token, read: path }: Target): Promise<number> {
+  const headers = { Authorization: `Bearer ${token}`, Connection: "close" };
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+const descriptors = (): number => readdirSync("/proc/self/fd").length;
+
+describe.each(["kubelet", "admin", "API"])("the %s listener lets go of a client that sends", (name) => {
+  it.each(Object.keys(ACTS))("%s", { timeout: 2 * LONG_MS }, async (what) => {
+    const target = targets[name] as Target;
+    expect(await honest(target)).toBe(200);
+    isLong = /not read/.test(what);
+    const before = descriptors() - node.streaming.openSockets;
+    const clients: Socket[] = [];
+    ACTS[what]?.(target, () => {
+      const socket = connect({ port: target.port, host: "127.0.0.1", allowHalfOpen: true });
+      socket.on("error", () => {}).pause();
+      clients.push(socket);
+      onTestFinished(() => void socket.destroy());
+      return socket;
+    });
+    expect(await honest(target)).toBe(200);
+    // The clients' own ends may stay, and those of the runtime's streaming server.
+    const ends = () => `${descriptors() - before} descriptors of ${clients.length} clients`;
+    const own = (): number =>
+      clients.filter(({ destroyed }) => !destroyed).length + node.streaming.openSockets;
+    onTestFinished(() => {
+      isLong = false;
+    });
+    await eventually(ends, () => descriptors() <= before + own(), { timeoutMs: LONG_MS });
+  });
+});
