@@ -1,6 +1,7 @@
 import { canonicalAddress } from "@sluice/client/internal/config/address-list";
 import { type HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
-import { listElements } from "@sluice/client/internal/http/header-list";
+import { type HeaderLine, type HeaderList, listElements } from "@sluice/client/internal/http/header-list";
+import { editWithoutHopByHop } from "./hop-by-hop.ts";
 
 interface ForwardedOptions {
   /** The remote address of the request's connection, as Node reports it. */
@@ -66,4 +67,27 @@ export function addForwardedOrigin(edit: HeaderEdit, options: ForwardedOriginOpt
   addForwardedFor(edit, options);
   if (!edit.has("x-forwarded-proto")) edit.add("X-Forwarded-Proto", protocol);
   if (host !== undefined && !edit.has("x-forwarded-host")) edit.add("X-Forwarded-Host", host);
+}
+
+// RFC 9110 section 6.5.1: headers that frame, route or authenticate a message cannot follow its body.
+const NEVER_IN_TRAILERS = new HeaderNames([
+  "authorization",
+  "content-encoding",
+  "content-length",
+  "content-range",
+  "content-type",
+  "cookie",
+  "expect",
+  "host",
+  "set-cookie",
+  "trailer",
+]);
+
+/** Nor can claims about earlier hops: some servers merge trailers into the headers. */
+export function trailersToForward(trailers: HeaderList): HeaderLine[] {
+  if (trailers.length === 0) return [];
+  const edit = editWithoutHopByHop(trailers);
+  edit.drop(NEVER_IN_TRAILERS);
+  edit.drop(CLAIMS);
+  return edit.lines();
 }

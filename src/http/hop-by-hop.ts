@@ -1,11 +1,9 @@
 import { HeaderEdit, HeaderNames } from "@sluice/client/internal/http/header-edit";
 import {
-  type HeaderLine,
   type HeaderList,
   headerTokens,
   headerValue,
   listElements,
-  withoutHeaders,
 } from "@sluice/client/internal/http/header-list";
 import type { FieldLines } from "@sluice/protocols/http1";
 
@@ -68,22 +66,4 @@ export function upgradeEdit(headers: HeaderList, protocol: string): HeaderEdit {
   edit.add("Connection", "Upgrade");
   edit.add("Upgrade", protocol);
   return edit;
-}
-
-// RFC 9110 section 6.5.1: headers that frame, route or authenticate a message cannot follow its body.
-const NEVER_IN_TRAILERS: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP,
-  "authorization",
-  "content-encoding",
-  "content-length",
-  "content-range",
-  "content-type",
-  "cookie",
-  "host",
-  "set-cookie",
-  "trailer",
-]);
-
-export function trailersToForward(trailers: HeaderList): HeaderLine[] {
-  return trailers.length === 0 ? [] : withoutHeaders(trailers, NEVER_IN_TRAILERS);
 }

@@ -14,7 +14,8 @@ import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { contain, containAsync, settleFault } from "@sluice/client/internal/observability/faults";
 import type { FieldLines, ResponseHead } from "@sluice/protocols/http1";
-import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
+import { trailersToForward } from "../forwarded-headers.ts";
+import { requestEdit } from "../hop-by-hop.ts";
 import { isRepeatable, requestHeadOf, responseHeadersOf } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { overdueError, watchBody } from "./silent-body.ts";
@@ -259,8 +260,7 @@ export class HttpExchange implements Http1Exchange {
     if (this.#hasFailed) return;
     if (this.#mayRetry()) {
       this.#isRetry = true;
-      this.send();
-      return;
+      return void this.send();
     }
     const { endpoint } = this.#upstream;
     const failure = exchangeErrorOf(error, joinHostPort(endpoint.host, endpoint.port));

@@ -5,7 +5,8 @@ import { type HeaderLine, headerListOf } from "@sluice/client/internal/http/head
 import { cancelStream } from "@sluice/client/internal/net/abort-socket";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { contain, containAsync, containEvents } from "@sluice/client/internal/observability/faults";
-import { requestEdit, trailersToForward } from "../hop-by-hop.ts";
+import { trailersToForward } from "../forwarded-headers.ts";
+import { requestEdit } from "../hop-by-hop.ts";
 import { http2Headers, receivedFields } from "../http2-headers.ts";
 import { EXPECT, isRepeatable } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";

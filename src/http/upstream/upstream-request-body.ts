@@ -1,7 +1,7 @@
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import { type HeaderList, isHeaderName, isHeaderValue } from "@sluice/client/internal/http/header-list";
 import type { Http1UpstreamConnection } from "@sluice/client/internal/http/upstream/http1-upstream-connection";
-import { trailersToForward } from "../hop-by-hop.ts";
+import { trailersToForward } from "../forwarded-headers.ts";
 import type { watchBody } from "./silent-body.ts";
 
 /**

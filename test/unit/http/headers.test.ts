@@ -8,8 +8,12 @@ import {
   withHeader,
   withoutHeaders,
 } from "../../../packages/client/src/http/header-list.ts";
-import { addForwardedFor, addForwardedOrigin } from "../../../src/http/forwarded-headers.ts";
-import { requestEdit, trailersToForward, upgradeEdit } from "../../../src/http/hop-by-hop.ts";
+import {
+  addForwardedFor,
+  addForwardedOrigin,
+  trailersToForward,
+} from "../../../src/http/forwarded-headers.ts";
+import { requestEdit, upgradeEdit } from "../../../src/http/hop-by-hop.ts";
 
 const forwardedFor = (headers: HeaderList, options: Parameters<typeof addForwardedFor>[1]) => {
   const edit = new HeaderEdit(headers);
@@ -105,11 +109,16 @@ describe("hop-by-hop lines", () => {
     ]);
   });
 
-  it("and framing or credentials never pass as trailers", () => {
+  it("and framing, credentials or claims about earlier hops never pass as trailers", () => {
     expect(
       trailersToForward([
         ["Content-Length", "1"],
         ["authorization", "x"],
+        ["X-Forwarded-For", "192.0.2.1"],
+        ["x_forwarded_host", "other"],
+        ["x-real-ip", "192.0.2.1"],
+        ["Forwarded", "for=192.0.2.1"],
+        ["transfer-encoding", "chunked"],
         ["grpc-status", "0"],
       ]),
     ).toEqual([["grpc-status", "0"]]);
