@@ -1,15 +1,21 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
-import { answering, listenRaw } from "../../support/http/loopback.ts";
+import { answering, listen, listenRaw } from "../../support/http/loopback.ts";
 
 /** All that a client gets until its connection ends, and what the backend got. */
 async function exchange(answer: string, lines: readonly string[], body = ""): Promise<[string, string]> {
   const upstream = await listenRaw(answering(answer));
   onTestFinished(() => upstream.close());
+  return [await answerOf(upstream.port, lines, body), upstream.received()];
+}
+
+/** All that a client of the backend on this port gets until its connection ends. */
+async function answerOf(port: number, lines: readonly string[], body = ""): Promise<string> {
   const door = await FrontDoor.start([
-    ...serviceObjects("app", [{ port: upstream.port }]),
+    ...serviceObjects("app", [{ port }]),
     ingressObject("all", { defaultBackend: backend("app") }),
   ]);
   onTestFinished(() => door.stop());
@@ -20,7 +26,7 @@ async function exchange(answer: string, lines: readonly string[], body = ""): Pr
   });
   socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
   await once(socket, "close");
-  return [received, upstream.received()];
+  return received;
 }
 
 const UPGRADE = ["GET / HTTP/1.1", "Host: a", "Connection: Upgrade", "Upgrade: websocket"];
@@ -36,6 +42,21 @@ it.each([
   expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status.slice(0, 3)} `));
   expect(received.slice(received.indexOf("\r\n\r\n") + 4)).toBe(body);
   if (status === "204" || status === "304") expect(received).not.toMatch(/content-length/i);
+});
+
+it.each([1, 2, 40, 400])("%i pipelined upgrades to h2c are answered in turn", async (count) => {
+  const server = createServer((request, response) => response.end(`[${request.url}]`));
+  onTestFinished(() => void server.close());
+  const upgrades = Array.from({ length: count }, (_, index) => [
+    `GET /${index} HTTP/1.1`,
+    ...UPGRADE.slice(1, 3),
+    "Upgrade: h2c",
+    "",
+  ]);
+  const last = ["GET /last HTTP/1.1", "Host: a", "Connection: close"];
+  const received = await answerOf(await listen(server), [...upgrades.flat(), ...last]);
+  const paths = [...upgrades.map((_, index) => `[/${index}]`), "[/last]"];
+  expect(received.match(/\[.*\]/g)).toEqual(paths);
 });
 
 it("h2c beside another protocol is not asked for", async () => {

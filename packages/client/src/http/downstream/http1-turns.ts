@@ -78,8 +78,13 @@ export class Http1Turns {
   leave(socket: Duplex, takeOver: () => void): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) this.#onFirst(socket);
-    if (connection === undefined || isIdle(connection)) {
+    // An upgrade that is ignored gives the connection back, as a new one.
+    const leaveNow = (): void => {
+      this.#connections.delete(socket);
       takeOver();
+    };
+    if (connection === undefined || isIdle(connection)) {
+      leaveNow();
       return;
     }
     const ignore = (): void => {};
@@ -95,7 +100,7 @@ export class Http1Turns {
       for (const listener of connection.onDrain) socket.off("drain", listener);
       // Node's timeout for an idle connection began with the last answer.
       (socket as Socket).setTimeout(0);
-      takeOver();
+      leaveNow();
     });
   }
 
