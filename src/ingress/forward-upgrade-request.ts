@@ -92,7 +92,11 @@ export async function forwardUpgradeRequest(
         responseBytes: downstreamBytes,
         requestBytes: upstreamBytes,
       });
-    const status = await switchProtocols(client, {
+    let responseBytes = 0;
+    const onRefusedBytes = (bytes: number): void => {
+      responseBytes += bytes;
+    };
+    const { status, endpoint } = await switchProtocols(client, {
       request: read,
       headers,
       origin,
@@ -100,11 +104,12 @@ export async function forwardUpgradeRequest(
       context,
       trace,
       onReport,
+      onRefusedBytes,
     });
     const answered = status === 101 ? switched : status;
     trace?.end(answered);
     context.metrics.requestEnded(protocol, answered, route, undefined);
-    if (status !== 101) log({ route, status, responseBytes: 0 });
+    if (status !== 101) log({ route, endpoint, status, responseBytes });
     return answered;
   } catch (error) {
     client.release();
@@ -130,13 +135,18 @@ interface UpgradeExchange {
   readonly trace: RequestTrace | undefined;
   /** An upgraded connection ended. */
   onReport(report: SessionReport, endpoint: string): void;
+  /** A part of a refusal's body was read. */
+  onRefusedBytes(bytes: number): void;
 }
 
 /**
- * Dials endpoints until one connects, and relays its answer; resolves with the status. Throws
+ * Dials endpoints until one connects, and relays its answer; resolves with its status. Throws
  * UpstreamError and StatusError.
  */
-async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange): Promise<number> {
+async function switchProtocols(
+  client: WaitingClient,
+  exchange: UpgradeExchange,
+): Promise<{ readonly status: number; readonly endpoint: string }> {
   const { request, headers, origin, chosen, context } = exchange;
   const giveBack = context.sessions.admit();
   const timeouts = { ...context.timeouts, idleMs: chosen.tunnelIdleTimeoutMs };
@@ -147,7 +157,8 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
   try {
     for (let upstream = chosen.upstream; ; ) {
       try {
-        return await forwardUpgrade(client, {
+        const endpoint = addressOf(upstream);
+        const status = await forwardUpgrade(client, {
           endpoint: upstream.endpoint,
           method: request.method,
           path: chosen.target,
@@ -165,10 +176,10 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           responseHeaderTimeoutMs: chosen.responseTimeoutMs ?? timeouts.upgradeResponseMs,
           maxResponseHeadBytes: context.limits.maxUpgradeResponseHeadBytes,
           relayAnswersMs,
+          onRefusedBytes: exchange.onRefusedBytes,
           trace: exchange.trace,
           carry: (downstream, answered) => {
             isCarried = true;
-            const endpoint = addressOf(upstream);
             const span = exchange.trace?.begin("session");
             carryForwarded(
               downstream,
@@ -184,6 +195,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
             );
           },
         });
+        return { status, endpoint };
       } catch (error) {
         upstream.dialFailed(error);
         const next =

@@ -24,7 +24,12 @@ const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
 
 interface CopyRefusalOptions {
   readonly deadlineMs?: number | undefined;
+  /** Called with the size of each part of the body. */
+  readonly onBytes?: ((bytes: number) => void) | undefined;
 }
+
+/** A refusal whose body is read part by part. */
+type Refusal = Omit<RefusedUpgrade, "body"> & { readonly body: AsyncIterable<Buffer> };
 
 /**
  * Copies an upstream's refusal to the client, then closes both connections. A truncated or late body
@@ -50,9 +55,10 @@ export async function copyRefusal(
   const deadlineMs = options.deadlineMs ?? REFUSAL_DEADLINE_MS;
   let deadline = setTimeout(abort, deadlineMs);
   try {
-    if (client instanceof ServerResponse) await copyToResponse(refused, client);
-    else if (isHttp2Stream(client)) await copyToStream(refused, client);
-    else await copyToSocket(refused, client);
+    const refusal = { ...refused, body: counted(refused.body, options.onBytes) };
+    if (client instanceof ServerResponse) await copyToResponse(refusal, client);
+    else if (isHttp2Stream(client)) await copyToStream(refusal, client);
+    else await copyToSocket(refusal, client);
     clearTimeout(deadline);
     deadline = setTimeout(abort, Math.min(deadlineMs, REFUSAL_DEADLINE_MS));
     await closed(socket);
@@ -63,7 +69,14 @@ export async function copyRefusal(
   }
 }
 
-async function copyToResponse(refused: RefusedUpgrade, response: ServerResponse): Promise<void> {
+async function* counted(body: Readable, count?: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const part of body as AsyncIterable<Buffer>) {
+    count?.(part.length);
+    yield part;
+  }
+}
+
+async function copyToResponse(refused: Refusal, response: ServerResponse): Promise<void> {
   response.sendDate = false;
   response.writeHead(refused.status, refused.statusMessage, flatHeaders(refusalHeaders(refused)));
   for await (const part of refused.body) {
@@ -73,14 +86,14 @@ async function copyToResponse(refused: RefusedUpgrade, response: ServerResponse)
 }
 
 /** A stream's frames mark the end of the body. Its connection carries other streams, so it stays open. */
-async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream): Promise<void> {
+async function copyToStream(refused: Refusal, stream: ServerHttp2Stream): Promise<void> {
   stream.respond(http2ResponseHeaders(refused.status, refusalHeaders(refused)));
   await copyParts(refused.body, stream, (part) => stream.write(part));
   stream.end();
   closeWhenSent(stream);
 }
 
-async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<void> {
+async function copyToSocket(refused: Refusal, socket: Duplex): Promise<void> {
   const headers = refusalHeaders(refused);
   if (hasHeader(headers, "content-length") || refused.status === 204 || refused.status === 304) {
     socket.write(encodeHead(refused, headers));
@@ -92,7 +105,7 @@ async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<vo
 }
 
 /** Buffers the body to find its length, which every client understands; falls back to chunks. */
-async function copyUnmeasured(refused: RefusedUpgrade, headers: HeaderLine[], socket: Duplex): Promise<void> {
+async function copyUnmeasured(refused: Refusal, headers: HeaderLine[], socket: Duplex): Promise<void> {
   let held: Buffer[] | undefined = [];
   let heldBytes = 0;
   await copyParts(refused.body, socket, (part) => {
@@ -114,7 +127,11 @@ async function copyUnmeasured(refused: RefusedUpgrade, headers: HeaderLine[], so
   );
 }
 
-async function copyParts(body: Readable, socket: Duplex, write: (part: Buffer) => void): Promise<void> {
+async function copyParts(
+  body: Refusal["body"],
+  socket: Duplex,
+  write: (part: Buffer) => void,
+): Promise<void> {
   for await (const part of body) {
     write(part);
     if (socket.writableNeedDrain) await drained(socket);
@@ -133,7 +150,7 @@ function writeChunk(socket: Duplex, part: Buffer): void {
  * The upstream's headers without those of its connection. `Content-Length` stays if the upstream sent
  * one.
  */
-function refusalHeaders({ status, rawHeaders }: RefusedUpgrade): HeaderLine[] {
+function refusalHeaders({ status, rawHeaders }: Refusal): HeaderLine[] {
   // A chunked response's body arrives decoded, and a 426 must name the protocol to upgrade to (RFC 9110
   // section 15.5.22).
   const kept = withoutHeaders(requestEdit(rawHeaders).lines(), ["trailer"]);
@@ -142,7 +159,7 @@ function refusalHeaders({ status, rawHeaders }: RefusedUpgrade): HeaderLine[] {
   return [...kept, ...upgrades, ["Connection", "close, Upgrade"]];
 }
 
-function encodeHead({ status, statusMessage }: RefusedUpgrade, headers: readonly HeaderLine[]): Buffer {
+function encodeHead({ status, statusMessage }: Refusal, headers: readonly HeaderLine[]): Buffer {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   return Buffer.from(`HTTP/1.1 ${status} ${statusMessage}\r\n${lines}\r\n`, "latin1");
 }

@@ -43,6 +43,8 @@ interface ForwardUpgradeOptions {
   readonly editHeaders?: ((edit: HeaderEdit) => HeaderEdit) | undefined;
   /** The same for a switching response's headers. */
   readonly editResponseHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
+  /** Called with the size of each part of a refusal's body. */
+  readonly onRefusedBytes?: ((bytes: number) => void) | undefined;
   /** Absent: `DEFAULT_ALLOWED_UPGRADES`. "any": any requested protocol except `h2c`. */
   readonly allowedProtocols?: readonly string[] | "any" | undefined;
   readonly dialTimeoutMs?: number | undefined;
@@ -97,7 +99,8 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     signal: client.signal,
   });
   if (response.kind === "refused") {
-    await copyRefusal(response, client.release().socket, { deadlineMs: options.relayAnswersMs });
+    const { relayAnswersMs: deadlineMs, onRefusedBytes: onBytes } = options;
+    await copyRefusal(response, client.release().socket, { deadlineMs, onBytes });
     return response.status;
   }
   if (client.signal.aborted || !isSwitchedTo(response, protocol)) {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -13,7 +14,8 @@ let webSockets: WebSocketServer;
 let served: string;
 
 beforeAll(async () => {
-  webSockets = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  const verifyClient = ({ req }: { req: IncomingMessage }): boolean => req.url !== "/refused";
+  webSockets = new WebSocketServer({ port: 0, host: "127.0.0.1", verifyClient });
   webSockets.on("connection", (socket) => socket.on("message", (data) => socket.send(data)));
   await once(webSockets, "listening");
   const { port } = webSockets.address() as { port: number };
@@ -117,4 +119,25 @@ it("writes a line for a method that is answered 501 before it is a request", asy
     () => lines().some(({ method }) => method === "LIST"),
   );
   expect(lines().at(-1)).toMatchObject({ method: "LIST", path: "/v1/secret", status: 501, scheme: "http" });
+});
+
+it("says where a refused upgrade went, and what its answer carried", async () => {
+  const socket = new WebSocket(`ws://127.0.0.1:${door.httpPort}/refused`, {
+    headers: { Host: "chat.example" },
+  });
+  const [request, response] = await once(socket, "unexpected-response");
+  const body = Buffer.concat(await response.toArray());
+  request.destroy();
+  await eventually(
+    () => JSON.stringify(lines()),
+    () => lines().some(({ path: asked }) => asked === "/refused"),
+  );
+  const { port } = webSockets.address() as { port: number };
+  expect(lines().at(-1)).toMatchObject({
+    service: "chat",
+    status: 401,
+    endpoint: `127.0.0.1:${port}`,
+    responseBytes: body.byteLength,
+  });
+  expect(body.toString()).toBe("Unauthorized");
 });
