@@ -75,7 +75,8 @@ export class HeaderEdit {
     for (const { line } of this.#own) if (isNamed(line[0], lowerName)) return true;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const name = nameAt(received, at);
+      const line = received[at] as HeaderLine | string;
+      const name = typeof line === "string" ? line : line[0];
       if (isNamed(name, lowerName) && !this.#drops(name)) return true;
     }
     return false;
@@ -86,7 +87,8 @@ export class HeaderEdit {
     const values: string[] = [];
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const name = nameAt(received, at);
+      const line = received[at] as HeaderLine | string;
+      const name = typeof line === "string" ? line : line[0];
       if (isNamed(name, lowerName) && !this.#drops(name)) values.push(lineAt(received, at)[1]);
     }
     return values;
@@ -97,8 +99,8 @@ export class HeaderEdit {
     for (const own of this.#own) own.isPlaced = false;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      if (this.#drops(nameAt(received, at))) continue;
       const line = lineAt(received, at);
+      if (this.#drops(line[0])) continue;
       const own = this.#replacementOf(line[0]);
       if (own === undefined) visit(line);
       else if (!own.isPlaced) {
@@ -128,11 +130,6 @@ export class HeaderEdit {
     for (const names of this.#dropped) if (names.has(name)) return true;
     return false;
   }
-}
-
-function nameAt(lines: HeaderList | FieldLines, at: number): string {
-  const line = lines[at] as HeaderLine | string;
-  return typeof line === "string" ? line : line[0];
 }
 
 function lineAt(lines: HeaderList | FieldLines, at: number): HeaderLine {

@@ -78,13 +78,10 @@ export class Http1Turns {
   leave(socket: Duplex, takeOver: () => void): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) this.#onFirst(socket);
-    // An upgrade that is ignored gives the connection back, as a new one.
-    const leaveNow = (): void => {
+    // An upgrade that is ignored gives the connection back, as a new one: it is forgotten before.
+    if (connection === undefined || isIdle(connection)) {
       this.#connections.delete(socket);
       takeOver();
-    };
-    if (connection === undefined || isIdle(connection)) {
-      leaveNow();
       return;
     }
     const ignore = (): void => {};
@@ -100,7 +97,8 @@ export class Http1Turns {
       for (const listener of connection.onDrain) socket.off("drain", listener);
       // Node's timeout for an idle connection began with the last answer.
       (socket as Socket).setTimeout(0);
-      leaveNow();
+      this.#connections.delete(socket);
+      takeOver();
     });
   }
 
