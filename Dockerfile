@@ -19,7 +19,7 @@ FROM build AS pruned
 RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE_IMAGE} AS demo
-# The second as the program sets it for itself where it can restart: src/cli/gateway-flags.ts.
+# Elsewhere the program sets GLIBC_TUNABLES by restarting itself: src/cli/gateway-flags.ts.
 ENV NODE_ENV=production GLIBC_TUNABLES=glibc.malloc.tcache_count=65535
 WORKDIR /app
 COPY --from=pruned /app/package.json ./

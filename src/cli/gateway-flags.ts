@@ -14,9 +14,9 @@ const GATEWAY_FLAGS = [NO_INCREMENTAL_MARKING, "--max-semi-space-size=8"];
 const ONE_PROCESSOR_FLAGS = ["--single-threaded-gc", "--v8-pool-size=1"];
 
 /**
- * glibc: so many freed pieces of each size up to 1 KiB stay with their thread. Past its own 7, those
- * of thousands of ended TLS sessions join lists that are searched for each buffer of OpenSSL's.
- * docs/evidence/ends-and-reloads.md has the figures.
+ * glibc keeps this many freed pieces of each size, up to 1 KiB, for the thread that freed them. With
+ * its default of 7, what thousands of TLS sessions free at their end joins lists that malloc searches
+ * for each of OpenSSL's buffers. docs/evidence/ends-and-reloads.md has the figures.
  */
 const MALLOC_SETTING = "glibc.malloc.tcache_count=65535";
 

@@ -78,7 +78,7 @@ export class Http1Turns {
   leave(socket: Duplex, takeOver: () => void): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) this.#onFirst(socket);
-    // An upgrade that is ignored gives the connection back, as a new one: it is forgotten before.
+    // An ignored upgrade comes back as a new connection, so its old turns are forgotten first.
     if (connection === undefined || isIdle(connection)) {
       this.#connections.delete(socket);
       takeOver();
