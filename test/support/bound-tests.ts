@@ -436,6 +436,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_UNSENT_BYTES: "integration/probes/bad-servers.test.ts",
   MAX_UPGRADE_STATUS_BYTES: "unit/api/status.test.ts: statusBody with a bound",
   MAX_VALUE_CHARACTERS: "unit/protocols/resume/negotiation.test.ts: refuses the request",
+  MAX_WAIT_FOR_WORKER_MS:
+    "integration/app/hand-over.test.ts: is answered with 503 over plain HTTP | integration/app/hand-over.test.ts: is answered with the alert",
   MAX_WAITING: "integration/cli/copy/file-pieces.test.ts: holds its source up",
   MAX_WAITING_ACCESS_REVIEWS:
     "unit/access/authz/webhook/webhook-authorizer.test.ts: are reviewed so many at a time | unit/access/authz/webhook/webhook-authorizer.test.ts: overlong attributes",

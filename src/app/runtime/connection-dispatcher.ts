@@ -1,4 +1,6 @@
 import type { Socket } from "node:net";
+import { finishAndLinger, type LingerTimes } from "@sluice/client/internal/net/linger";
+import type { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { Logger } from "../../observability/logger.ts";
 
 /** A worker, as the dispatcher sees it. */
@@ -20,6 +22,11 @@ interface ConnectionDispatcherOptions {
   /** The network under which a listener counts an address; undefined: it is not counted. */
   readonly networkOf: (address: string, listener: string) => string | undefined;
   onRefused(): void;
+  /** True for a listener whose clients begin with TLS. */
+  readonly isTls: (listener: string) => boolean;
+  /** For connections that waited too long and were answered. */
+  readonly lingerTimes: LingerTimes;
+  readonly clock: SessionClock;
   readonly logger: Logger;
 }
 
@@ -27,6 +34,8 @@ interface Accepted {
   readonly name: string;
   readonly socket: Socket;
   readonly network: string | undefined;
+  /** Runs while the connection waits for a worker. */
+  timer?: NodeJS.Timeout;
 }
 
 interface Handed {
@@ -51,6 +60,25 @@ const MAX_KEPT_CONNECTIONS = 4_096;
 const MAX_WAITING_CONNECTIONS = 1_024;
 
 /**
+ * How long a connection waits for a worker; one starts in a second or two. Past it the client gets
+ * 503 with Retry-After, or TLS' alert internal_error, and the connection is closed.
+ */
+const MAX_WAIT_FOR_WORKER_MS = 10_000;
+
+const NO_WORKER = "no worker could take the connection in time, please try again later\n";
+const NO_WORKER_ANSWER = [
+  "HTTP/1.1 503 Service Unavailable",
+  "Content-Type: text/plain; charset=utf-8",
+  `Content-Length: ${NO_WORKER.length}`,
+  "Retry-After: 1",
+  "Connection: close",
+  "",
+  NO_WORKER,
+].join("\r\n");
+/** RFC 8446 section 6: a record of type alert, fatal, internal_error (80). Clients accept it unencrypted. */
+const NO_WORKER_ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
+
+/**
  * Gives each connection to the worker with the fewest sessions and connections (docs/workers.md).
  * With round robin, if clients open one connection for a request and then one for the session, one
  * of two workers would get all sessions.
@@ -60,7 +88,7 @@ export class ConnectionDispatcher {
   readonly #handed = new Map<number, Handed>();
   readonly #openOf = new Map<Recipient, number>();
   readonly #countOf = new Map<string, number>();
-  readonly #waiting: Accepted[] = [];
+  readonly #waiting = new Set<Accepted>();
   readonly #lastTurn = new Map<Recipient, number>();
   #lastId = 0;
   #kept = 0;
@@ -141,7 +169,12 @@ export class ConnectionDispatcher {
 
   /** A worker accepts connections again: dispatches those that waited. */
   resume(): void {
-    for (const accepted of this.#waiting.splice(0)) this.#give(accepted);
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const accepted of waiting) {
+      clearTimeout(accepted.timer);
+      this.#give(accepted);
+    }
   }
 
   openOf(recipient: Recipient): number {
@@ -151,13 +184,14 @@ export class ConnectionDispatcher {
   #give(accepted: Accepted): void {
     const { name, socket, network } = accepted;
     const recipient = this.#leastLoaded();
-    if (socket.destroyed || (recipient === undefined && this.#waiting.length >= MAX_WAITING_CONNECTIONS)) {
+    if (socket.destroyed || (recipient === undefined && this.#waiting.size >= MAX_WAITING_CONNECTIONS)) {
       socket.destroy();
       if (network !== undefined) add(this.#countOf, network, -1);
       return;
     }
     if (recipient === undefined) {
-      this.#waiting.push(accepted);
+      this.#waiting.add(accepted);
+      accepted.timer = setTimeout(() => this.#refuse(accepted), MAX_WAIT_FOR_WORKER_MS).unref();
       return;
     }
     this.#lastId += 1;
@@ -167,6 +201,17 @@ export class ConnectionDispatcher {
     this.#lastTurn.set(recipient, id);
     add(this.#openOf, recipient, 1);
     recipient.take(name, id, socket, () => this.#takeBack(id));
+  }
+
+  /** No worker took it in time. Nothing of it was read, so the answer is the protocol's first one. */
+  #refuse(accepted: Accepted): void {
+    const { name, socket, network } = accepted;
+    this.#waiting.delete(accepted);
+    const { clock, isTls, lingerTimes, logger } = this.#options;
+    logger.warn({ listener: name }, "no worker took a connection in time");
+    if (network !== undefined) socket.once("close", () => add(this.#countOf, network, -1));
+    socket.write(isTls(name) ? NO_WORKER_ALERT : NO_WORKER_ANSWER);
+    finishAndLinger(socket, lingerTimes, clock);
   }
 
   #takeBack(id: number): void {

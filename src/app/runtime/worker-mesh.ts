@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { isSingleBinary, ownProgram } from "@sluice/client/internal/config/version";
+import { SessionClock } from "@sluice/client/internal/net/session-clock";
 import type { AuditDelivery } from "../../access/audit/component.ts";
 import type { Quotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -147,7 +148,9 @@ export class WorkerMesh {
   #newDispatcher(): ConnectionDispatcher {
     const { configuration, metrics, logger } = this.#parts;
     const edge = new EdgeRules(configuration.edge);
-    const proxies = proxiesByListener(listenerPorts(configuration.listeners));
+    const ports = listenerPorts(configuration.listeners);
+    const proxies = proxiesByListener(ports);
+    const secure = new Set(ports.filter(({ scheme }) => scheme === "https").map(({ name }) => name));
     return new ConnectionDispatcher({
       recipients: () => this.pool.workers,
       maxConnectionsPerAddress: configuration.limits.maxConnectionsPerAddress,
@@ -157,6 +160,9 @@ export class WorkerMesh {
           ? undefined
           : networkOf(address),
       onRefused: () => metrics.connectionRefused(),
+      isTls: (listener) => secure.has(listener),
+      lingerTimes: configuration.timeouts,
+      clock: new SessionClock(),
       logger,
     });
   }

@@ -1,9 +1,12 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect as tlsConnect } from "node:tls";
+import { SessionClock } from "@sluice/client/internal/net/session-clock";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConnectionDispatcher, type Recipient } from "../../../src/app/runtime/connection-dispatcher.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 
 // The bounds under test.
 const MAX_KEPT_CONNECTIONS = 4_096;
@@ -38,6 +41,9 @@ beforeEach(async () => {
     onRefused: () => {
       refused += 1;
     },
+    isTls: (listener) => listener === "ingress.https",
+    lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 2_000 },
+    clock: new SessionClock(),
     logger: createLogger({ level: "silent" }),
   });
 });
@@ -55,6 +61,12 @@ async function accept(name = "apiServer"): Promise<Socket> {
   const [socket] = await accepted;
   handOver.accept(name, socket);
   return socket;
+}
+
+/** A client's socket that nothing has been read from or written to. */
+async function unread(name: string): Promise<Socket> {
+  await accept(name);
+  return clients.at(-1) as Socket;
 }
 
 const counts = () => workers.map(({ taken }) => taken.length);
@@ -157,5 +169,64 @@ describe("waiting for a worker", () => {
     handOver.resume();
     expect((workers[1] as FakeWorker).taken.map((taken) => taken.socket)).toEqual([socket]);
     expect(MAX_WAITING_CONNECTIONS).toBe(1_024);
+  });
+
+  describe("too long", () => {
+    const maxWaitMs = fixedBound("src/app/runtime/connection-dispatcher.ts", "MAX_WAIT_FOR_WORKER_MS");
+
+    beforeEach(() => {
+      for (const worker of workers) worker.isTaking = false;
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    /** What the client of a connection to the listener `name`, which has sent `sent`, gets after `afterMs`. */
+    async function answerOf(name: string, sent: string, afterMs: number): Promise<Buffer> {
+      const socket = await accept(name);
+      const client = clients.at(-1) as Socket;
+      client.write(sent);
+      const got: Buffer[] = [];
+      client.on("data", (bytes: Buffer) => got.push(bytes));
+      const ended = once(client, "end");
+      vi.advanceTimersByTime(afterMs - 1);
+      expect(socket.writableEnded).toBe(false);
+      vi.advanceTimersByTime(1);
+      await ended;
+      return Buffer.concat(got);
+    }
+
+    it("is answered with 503 over plain HTTP", async () => {
+      const answer = String(await answerOf("ingress.http", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", maxWaitMs));
+      expect(answer).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n(?:.+\r\n)*Retry-After: 1\r\n/);
+      expect(answer).toContain("no worker could take the connection in time");
+    });
+
+    it("is answered with the alert internal_error over TLS", async () => {
+      const client = tlsConnect({ socket: await unread("ingress.https"), rejectUnauthorized: false });
+      const failed = once(client, "error") as Promise<[NodeJS.ErrnoException]>;
+      vi.advanceTimersByTime(maxWaitMs);
+      expect((await failed)[0].code).toBe("ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR");
+    });
+
+    it("gives back its place among its address's, and is given to no worker", async () => {
+      for (let times = 0; times < 4; times += 1) await accept();
+      vi.advanceTimersByTime(maxWaitMs);
+      for (const client of clients) client.resume();
+      await Promise.all(clients.map((client) => once(client, "close")));
+      await expect.poll(async () => (await accept()).destroyed).toBe(false);
+      (workers[0] as FakeWorker).isTaking = true;
+      handOver.resume();
+      await expect.poll(counts).toEqual([1, 0]);
+    });
+
+    it("is over for one that a worker took", async () => {
+      const socket = await accept();
+      (workers[0] as FakeWorker).isTaking = true;
+      handOver.resume();
+      vi.advanceTimersByTime(maxWaitMs);
+      expect([socket.writableEnded, ...counts()]).toEqual([false, 1, 0]);
+    });
   });
 });
