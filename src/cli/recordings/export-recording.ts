@@ -14,7 +14,7 @@ import { RecordingFileError } from "../../recording/reading/recording-file-error
 import { readLines } from "../../recording/reading/recording-lines.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/recordings.ts";
-import { newerFormatOf, warnOfNewerFormat } from "./report-file-error.ts";
+import { warnOfNewerFormat, writeOut } from "./report-file-error.ts";
 
 type Values = Invocation<typeof command.flags>["values"];
 
@@ -25,10 +25,6 @@ export async function exportRecording(file: string, values: Values): Promise<num
   if (isRedacted && format !== "asciicast-v3") throw new UsageError("--redact is for --format asciicast-v3");
   if (stream !== undefined && format.startsWith("asciicast"))
     throw new UsageError("--stream is for text and raw");
-  // What this program does not know it would not redact.
-  const problem = isRedacted ? await newerFormatOf(file) : undefined;
-  if (problem !== undefined) throw new RecordingFileError(problem);
-  await warnOfNewerFormat(file);
   switch (format) {
     case "asciicast-v3":
       await exportLines(file, isRedacted ? new Redaction(file, redact, redactsCommand) : undefined);
@@ -45,14 +41,20 @@ export async function exportRecording(file: string, values: Values): Promise<num
 async function exportLines(file: string, redaction: Redaction | undefined): Promise<void> {
   let isBegun = false;
   const rest = await readLines(file, (line) => {
-    if (!isBegun) headerOf(line.toString("utf8"), file);
+    if (!isBegun) {
+      headerOf(line.toString("utf8"), file);
+      if (redaction === undefined) warnOfNewerFormat(line.toString("utf8"), file);
+    }
     isBegun = true;
-    if (redaction === undefined) process.stdout.write(Buffer.concat([line, Buffer.from("\n")]));
-    else for (const each of redaction.line(line.toString("utf8"))) process.stdout.write(`${each}\n`);
+    if (redaction === undefined) return writeOut(Buffer.concat([line, LINE_FEED]));
+    const lines = redaction.line(line.toString("utf8"));
+    return lines.length === 0 ? undefined : writeOut(`${lines.join("\n")}\n`);
   });
   if (!isBegun) throw new RecordingFileError(`${file} is not a recording`);
   if (rest.byteLength > 0) process.stdout.write(rest);
 }
+
+const LINE_FEED = Buffer.from("\n");
 
 /** Replaces lines but keeps their digests. Writes the salt of each line that stays after it. */
 class Redaction {
@@ -71,6 +73,8 @@ class Redaction {
 
   line(line: string): string[] {
     if (this.#header === undefined) {
+      // What this program does not know it would not redact.
+      warnOfNewerFormat(line, this.#file, true);
       this.#header = line;
       return [];
     }
@@ -109,38 +113,47 @@ function hasText(code: string, data: string, text: string): boolean {
   return data.includes(text) || data.includes(JSON.stringify(text).slice(1, -1));
 }
 
+const VERSION_2_CODES: ReadonlySet<string> = new Set("oirm");
+
 /**
  * For players that do not know version 3: times count from the start, and our own events are left
  * out.
  */
 async function exportVersion2(file: string): Promise<void> {
-  const events: string[] = [];
-  const { header } = await readRecording(file, ({ code, data }, seconds) => {
-    if ("oirm".includes(code)) events.push(quietJson([Number(seconds.toFixed(3)), code, data]));
+  await readRecording(file, {
+    onHeader: (line, { term, timestamp, command, title }) => {
+      warnOfNewerFormat(line, file);
+      const first = { version: 2, width: term.cols, height: term.rows, timestamp, command, title };
+      process.stdout.write(`${quietJson(first)}\n`);
+    },
+    onEvent: ({ code, data }, seconds) => {
+      if (VERSION_2_CODES.has(code))
+        return writeOut(`${quietJson([Number(seconds.toFixed(3)), code, data])}\n`);
+    },
   });
-  const { term, timestamp, command, title } = header;
-  const first = { version: 2, width: term.cols, height: term.rows, timestamp, command, title };
-  process.stdout.write(`${[quietJson(first), ...events].join("\n")}\n`);
 }
 
 async function exportOutput(file: string, format: "text" | "raw", stream: string | undefined): Promise<void> {
   const filter = new TerminalFilter();
   let current = "stdout";
   let held: Buffer | undefined;
-  const write = (bytes: Buffer | undefined): void => {
+  const write = (bytes: Buffer | undefined): Promise<void> | void => {
     if (bytes === undefined) return;
-    if (format === "raw") process.stdout.write(bytes);
-    else process.stdout.write(maskControls(plain(filter.push(bytes.toString("utf8")))));
+    return writeOut(format === "raw" ? bytes : maskControls(plain(filter.push(bytes.toString("utf8")))));
   };
-  await readRecording(file, ({ code, data }) => {
-    if (code === "s") current = data;
-    const isWanted = stream === undefined || stream === current;
-    if (code === "b" && format === "raw" && isWanted) held = Buffer.from(data, "base64");
-    if (code !== "o") return;
-    write(held);
-    held = isWanted ? Buffer.from(data, "utf8") : undefined;
+  await readRecording(file, {
+    onHeader: (line) => warnOfNewerFormat(line, file),
+    onEvent: ({ code, data }) => {
+      if (code === "s") current = data;
+      const isWanted = stream === undefined || stream === current;
+      if (code === "b" && format === "raw" && isWanted) held = Buffer.from(data, "base64");
+      if (code !== "o") return;
+      const before = held;
+      held = isWanted ? Buffer.from(data, "utf8") : undefined;
+      return write(before);
+    },
   });
-  write(held);
+  await write(held);
 }
 
 /** The text without sequences that move the cursor. */

@@ -160,8 +160,8 @@ async function show(names: readonly string[], values: Values): Promise<number> {
   if (output === "wide" || output === "name")
     throw new UsageError(`--output ${output} does not apply to sluice recordings show`);
   const file = await one(names, values);
-  const object = objectOf(file, await readRecording(file));
-  await warnOfNewerFormat(file);
+  const onHeader = (line: string): void => warnOfNewerFormat(line, file);
+  const object = objectOf(file, await readRecording(file, { onHeader }));
   if (output === "json") process.stdout.write(`${quietJson(object)}\n`);
   else if (output === "yaml") await printYaml(object);
   else

@@ -4,7 +4,7 @@ import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/replay.ts";
-import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
+import { reportingFileErrors, warnOfNewerFormat, writeOut } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. Exit codes: 0, 130 after SIGINT. */
 export function run(invocation: Invocation<typeof command.flags>): Promise<number> {
@@ -15,26 +15,24 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
   const [name, ...more] = operands;
   if (name === undefined || more.length > 0) throw new UsageError("name one recording", { showsUsage: true });
   const file = await findRecording(values.folder, name);
-  const output: [text: string, waitMs: number][] = [];
-  let silenceMs = 0;
-  await readRecording(file, ({ interval, code, data }) => {
-    silenceMs += interval * 1_000;
-    if (code !== "o") return;
-    output.push([data, silenceMs]);
-    silenceMs = 0;
-  });
-  await warnOfNewerFormat(file);
   const filter = new TerminalFilter();
   const { idle: longestMs = Number.POSITIVE_INFINITY, speed, raw } = values;
   const interrupt = new AbortController();
   const { signal } = interrupt;
   process.once("SIGINT", () => interrupt.abort());
-  for (const [text, waitMs] of output) {
-    const ms = Math.min(waitMs, longestMs) / speed;
-    await waitFor(ms, signal);
-    if (signal.aborted) break;
-    process.stdout.write(raw ? text : filter.push(text));
-  }
+  let silenceMs = 0;
+  await readRecording(file, {
+    signal,
+    onHeader: (line) => warnOfNewerFormat(line, file),
+    onEvent: async ({ interval, code, data }) => {
+      silenceMs += interval * 1_000;
+      if (code !== "o") return;
+      const ms = Math.min(silenceMs, longestMs) / speed;
+      silenceMs = 0;
+      await waitFor(ms, signal);
+      if (!signal.aborted) await writeOut(raw ? data : filter.push(data));
+    },
+  });
   // What a session leaves behind that was cut short, or a replay.
   if (!raw && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
   return signal.aborted ? 130 : 0;

@@ -1,7 +1,6 @@
 import { maskControls } from "../../observability/mask-controls.ts";
 import { FORMAT, formatOf } from "../../recording/format/asciicast.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
-import { firstLineOf } from "../../recording/reading/recording-lines.ts";
 
 /**
  * Runs a command on recordings. If a file is not a readable recording, prints one line and returns
@@ -17,15 +16,20 @@ export async function reportingFileErrors(name: string, run: () => Promise<numbe
   }
 }
 
-/** Warns on standard error of a recording whose format is newer than this program's. */
-export async function warnOfNewerFormat(file: string): Promise<void> {
-  const problem = await newerFormatOf(file);
-  if (problem !== undefined)
-    process.stderr.write(maskControls(`warning: ${problem}: some of it may not be shown\n`));
+/**
+ * Warns on standard error of a recording whose format, by its first line, is newer than this
+ * program's; throws RecordingFileError instead if the caller refuses it.
+ */
+export function warnOfNewerFormat(header: string, file: string, refuses = false): void {
+  const format = formatOf(header);
+  if (format <= FORMAT) return;
+  const problem = `${file} has format ${format}, and this program reads ${FORMAT}`;
+  if (refuses) throw new RecordingFileError(problem);
+  process.stderr.write(maskControls(`warning: ${problem}: some of it may not be shown\n`));
 }
 
-/** The problem for users; undefined if this program reads the format, or cannot read the file. */
-export async function newerFormatOf(file: string): Promise<string | undefined> {
-  const format = formatOf(await firstLineOf(file).catch(() => ""));
-  return format > FORMAT ? `${file} has format ${format}, and this program reads ${FORMAT}` : undefined;
+/** Writes to standard output. Returns a promise if its reader is slow, to await before the next write. */
+export function writeOut(text: string | Uint8Array): Promise<void> | void {
+  if (process.stdout.write(text) || process.stdout.destroyed) return;
+  return new Promise((resolve) => process.stdout.once("drain", resolve));
 }

@@ -112,7 +112,6 @@ export function parseEvent(line: string): RecordedEvent | undefined {
   const event = parsed(line);
   if (!Array.isArray(event)) return undefined;
   const [interval, code, data] = event as readonly unknown[];
-  // JSON's 1e999 is infinite.
   return Number.isFinite(interval) && typeof code === "string" && typeof data === "string"
     ? { interval: interval as number, code, data }
     : undefined;
@@ -194,6 +193,8 @@ function hasTypes(
 ): boolean {
   return Object.entries(types).every(([name, type]) => {
     const value = object[name];
+    // JSON's 1e999 is infinite, and would be written as null.
+    if (type === "number") return Number.isFinite(value);
     if (type !== "strings") return typeof value === type;
     return Array.isArray(value) && value.every((each) => typeof each === "string");
   });

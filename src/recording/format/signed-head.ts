@@ -34,7 +34,7 @@ export function parseHead(value: unknown): RecordingHead | undefined {
   const isHead =
     ["end", "endedAt", "hash", "key", "session", "startedAt"].every(
       (name) => typeof head[name] === "string",
-    ) && ["bytes", "chunks", "gaps", "lines"].every((name) => typeof head[name] === "number");
+    ) && ["bytes", "chunks", "gaps", "lines"].every((name) => Number.isFinite(head[name]));
   return isHead ? (value as RecordingHead) : undefined;
 }
 

@@ -12,22 +12,26 @@ export interface RecordingSummary {
   readonly head: RecordingHead | undefined;
 }
 
-/**
- * Reads a recording, and calls `onEvent` with each event and its time. Rejects with RecordingFileError
- * if the file is not an asciicast v3.
- */
-export async function readRecording(
-  file: string,
-  onEvent: (event: RecordedEvent, seconds: number) => void = () => {},
-): Promise<RecordingSummary> {
+interface RecordingReader {
+  /** Gets the first line once it is known to be a header. */
+  onHeader?(line: string, header: RecordedHeader): void;
+  /** Gets each event and its time. Resolves, if it is a promise, when the next event may come. */
+  onEvent?(event: RecordedEvent, seconds: number): Promise<void> | void;
+  /** Reading ends early once it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+/** Reads a recording, of which it keeps one line. Rejects with RecordingFileError if the file is not an asciicast v3. */
+export async function readRecording(file: string, reader: RecordingReader = {}): Promise<RecordingSummary> {
   let header: RecordedHeader | undefined;
   let head: RecordingHead | undefined;
   let exitCode: string | undefined;
   let seconds = 0;
-  await readLines(file, (bytes) => {
+  const onLine = (bytes: Buffer): Promise<void> | void => {
     const line = bytes.toString("utf8");
     if (header === undefined) {
       header = headerOf(line, file);
+      reader.onHeader?.(line, header);
       return;
     }
     if (line.startsWith(COMMENT)) head = parseHeadLine(line) ?? head;
@@ -35,8 +39,9 @@ export async function readRecording(
     if (event === undefined) return;
     seconds += event.interval;
     if (event.code === "x") exitCode = event.data;
-    onEvent(event, seconds);
-  });
+    return reader.onEvent?.(event, seconds);
+  };
+  await readLines(file, onLine, reader.signal);
   if (header === undefined) throw new RecordingFileError(`${file} is not a recording`);
   return { header, seconds, exitCode, head };
 }

@@ -124,6 +124,14 @@ describe("sluice recordings", () => {
     const [header = "", ...events] = (await exported("asciicast-v2")).trimEnd().split("\n");
     expect(JSON.parse(header)).toMatchObject({ version: 2, width: 80, height: 24 });
     expect(events.map((line) => JSON.parse(line)[1]).every((code) => code === "o")).toBe(true);
+    const odd = path.join(gateway.folder, "odd.cast");
+    writeFileSync(
+      odd,
+      '{"version":3,"term":{"cols":9,"rows":9},"timestamp":1e999}\n[0,"","a"]\n[0,"oi","b"]\n',
+    );
+    const { stdout } = await sluice.run(["recordings", "export", odd, "--format", "asciicast-v2"]);
+    rmSync(odd);
+    expect(stdout).toBe('{"version":2,"width":9,"height":9}\n');
   });
 
   it("replay shows it, without what attacks the terminal", async () => {
@@ -197,6 +205,7 @@ describe("sluice recordings", () => {
       writeFileSync(at("text.cast"), "root:x:0:0\nbin:x:1:1\n");
       writeFileSync(at("foreign.cast"), '{"version":3,"term":{"cols":80,"rows":24}}\n[0.1, "o", "hi"]\n');
       writeFileSync(at("empty.cast"), "");
+      writeFileSync(at("endless.cast"), '{"version":3,"term":{"cols":80,"rows":1e999}}\n[0,"o","hi"]\n');
       writeFileSync(at("key.pem"), "no key");
       const header = text.slice(0, text.indexOf("\n"));
       writeFileSync(at("null-head.cast"), `${header}\n# sluice {"head":null}\n# sluice {"head":{\n`);
@@ -211,6 +220,10 @@ describe("sluice recordings", () => {
       ["replay .", "sluice replay: AT/. is a folder"],
       ["recordings show text.cast", "sluice recordings: AT/text.cast is not a recording"],
       ["recordings export text.cast", "sluice recordings: AT/text.cast is not a recording"],
+      [
+        "recordings export endless.cast --format asciicast-v2",
+        "sluice recordings: AT/endless.cast is not a recording",
+      ],
       ["recordings export empty.cast", "sluice recordings: AT/empty.cast is not a recording"],
       ["recordings export text.cast --format raw", "sluice recordings: AT/text.cast is not a recording"],
       [
@@ -257,7 +270,7 @@ describe("sluice recordings", () => {
       const listed = await sluice.run(["recordings", "list", "--folder", folder]);
       expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining("unfinished")]);
       expect(listed.stderr).toBe(
-        `${at("empty.cast")} is not a recording\n${at("text.cast")} is not a recording\n`,
+        ["empty", "endless", "text"].map((name) => `${at(`${name}.cast`)} is not a recording\n`).join(""),
       );
     });
   });
