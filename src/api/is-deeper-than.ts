@@ -1,6 +1,7 @@
 /**
- * Levels of nesting in a posted review, and in an object of an audit event; Kubernetes' types have
- * a dozen. Past it: 400, or the object is left out.
+ * Levels of nesting in a posted review, in an object of an audit event, and in an answer that a
+ * command reads; Kubernetes' types have a dozen. Past it: 400, the object is left out, or the
+ * command fails.
  */
 export const MAX_OBJECT_DEPTH = 64;
 

@@ -333,7 +333,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_MESSAGE_BYTES: "integration/probes/grpc-probe.test.ts: a message of more than 4 MiB is refused",
   MAX_OBJECT_BYTES: "integration/client/get-object.test.ts: an endless answer",
   MAX_OBJECT_DEPTH:
-    "integration/access/audit/audited-requests.test.ts: goes on after an object | unit/access/audit/write-event.test.ts",
+    "integration/access/audit/audited-requests.test.ts: goes on after an object | unit/access/audit/write-event.test.ts | integration/cli/client/malformed-answers.test.ts: says so",
   MAX_OUTPUT_BYTES: "integration/probes/http-probe.test.ts: TestHTTPProbeChecker_PayloadTruncated",
   MAX_OWED_PINGS: "unit/sessions/pass-through-heartbeats.test.ts: are owed to a client up to a bound",
   MAX_UNTAKEN_BYTES:

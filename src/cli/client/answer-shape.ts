@@ -1,12 +1,16 @@
 import { getObject } from "@sluice/client/internal/get-object";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import type { Target } from "@sluice/client/internal/target";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
 import { withoutNulls } from "../../api/validation/without-nulls.ts";
 
 /** Whether a value has the fields that a command reads. */
 export type Shape = (value: unknown) => boolean;
 
-export const text: Shape = (value) => typeof value === "string";
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Half of a surrogate pair has no UTF-8, so that no path can name it. */
+export const text: Shape = (value) => typeof value === "string" && !LONE_SURROGATE.test(value);
 export const number: Shape = (value) => typeof value === "number";
 export const flag: Shape = (value) => typeof value === "boolean";
 
@@ -29,7 +33,7 @@ export const object =
 
 /**
  * Reads an object as `getObject` does, and removes its nulls. Throws UpstreamError if the answer
- * has another shape.
+ * has another shape, or is nested too deeply.
  */
 export async function getShaped<T>(
   target: Target,
@@ -37,6 +41,10 @@ export async function getShaped<T>(
   { what, shape, ...options }: { what: string; shape: Shape; signal?: AbortSignal; timeoutMs?: number },
 ): Promise<T> {
   const answer = await getObject<unknown>(target, path, options);
+  if (isDeeperThan(answer, MAX_OBJECT_DEPTH)) {
+    const problem = `the server's answer is nested deeper than ${MAX_OBJECT_DEPTH} levels`;
+    throw new UpstreamError("malformed-response", problem);
+  }
   if (!shape(answer)) throw new UpstreamError("malformed-response", `the server's answer is not ${what}`);
   return withoutNulls(answer as Readonly<Record<string, unknown>>, undefined) as T;
 }

@@ -4,6 +4,7 @@ import { deleteObject, getBody } from "@sluice/client/internal/get-object";
 import { ConnectError } from "@sluice/client/internal/http/upstream/connect-error";
 import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { STREAMING_SESSIONS, type StreamingSession } from "../../session-api/streaming-session.ts";
 import { type Invocation, UsageError } from "../command.ts";
@@ -170,7 +171,7 @@ const isEvent = object({ type: (type) => EVENTS.has(type), object: sessionShape 
 function eventIn(line: Buffer): WatchEvent | undefined {
   try {
     const event: unknown = JSON.parse(line.toString("utf8"));
-    return isEvent(event) ? (event as WatchEvent) : undefined;
+    return isEvent(event) && !isDeeperThan(event, MAX_OBJECT_DEPTH) ? (event as WatchEvent) : undefined;
   } catch {
     return undefined;
   }

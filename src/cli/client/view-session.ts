@@ -1,6 +1,7 @@
 import { getBody } from "@sluice/client/internal/get-object";
 import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { SESSION_OVER } from "../../session-api/output-stream.ts";
@@ -73,6 +74,8 @@ function parsed(line: Buffer): unknown {
     throw malformed("is not JSON");
   }
   if (!isHeader(value) && !isEvent(value)) throw malformed("is not an event");
+  if (isDeeperThan(value, MAX_OBJECT_DEPTH))
+    throw malformed(`is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
   return value;
 }
 

@@ -27,19 +27,24 @@ describe("an answer that is not what was asked for", () => {
   });
 
   const pod = (more: object) => JSON.stringify({ metadata: { name: "web", namespace: "default" }, ...more });
-  const NO_OBJECTS = ["null", "[]", "7"];
+  const DEEP = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  const LONE_SURROGATE = "\\ud800";
+  const NO_OBJECTS = ["null", "[]", "7", DEEP];
   const NO_PODS = [
     ...NO_OBJECTS,
     "{}",
     '{"metadata":null}',
     pod({ spec: { containers: [null] } }),
     pod({ spec: 1 }),
+    pod({ spec: { containers: [{ name: "main" }] } }).replace("}", `,"more":${DEEP}}`),
+    pod({ spec: { containers: [{ name: "main" }] } }).replace("web", LONE_SURROGATE),
   ];
   const NO_LISTS = [
     ...NO_OBJECTS,
     '{"items":{}}',
     '{"metadata":{},"items":[null]}',
     '{"metadata":{},"items":[{}]}',
+    `{"metadata":{},"more":${DEEP}}`,
   ];
   const commands: readonly [readonly string[], readonly string[]][] = [
     [["exec", "web", "--", "true"], NO_PODS],
@@ -58,11 +63,13 @@ describe("an answer that is not what was asked for", () => {
     [["logs", "-l", "a=b"], NO_LISTS],
     [["sessions", "list"], NO_LISTS],
     [["sessions", "list", "-w"], NO_LISTS],
+    [["sessions", "list", "-o", "json"], NO_LISTS],
     [["sessions", "end", "s", "-A"], NO_LISTS],
     [
       ["sessions", "watch", "s"],
-      ["null\n", "[]\n", "7\n", "[0]\n", '[0,"o",5]\n', "[0,\n", "{", `{}\n[0,"o","`],
+      ["null\n", "[]\n", "7\n", "[0]\n", '[0,"o",5]\n', "[0,\n", "{", `{}\n[0,"o","`, `{"a":${DEEP}}\n`],
     ],
+    [["sessions", "watch", "s", "-o", "json"], [`{"a":${DEEP}}\n`]],
   ];
   it.each(commands)("%j says so, and exits with 1", async (words, answers) => {
     const [name = "", ...args] = words;
