@@ -138,7 +138,8 @@ function requestOf(values: LogsValues): LogRequest {
 }
 
 function prefixOf({ pod, container }: LogSource, values: LogsValues): Buffer | undefined {
-  return values.prefix || values["all-pods"] ? Buffer.from(`[pod/${pod}/${container}] `) : undefined;
+  if (!values.prefix && !values["all-pods"]) return undefined;
+  return Buffer.from(maskControls(`[pod/${pod}/${container}] `));
 }
 
 /** Logs that are followed side by side share one wait for stdout to drain. */

@@ -228,7 +228,7 @@ class SessionPrinter {
         await printYaml({ type: event ?? "ADDED", object });
       }
     } else if (output === "name") {
-      if (event !== "DELETED") for (const { metadata } of sessions) write(metadata.name);
+      if (event !== "DELETED") for (const { metadata } of sessions) write(maskControls(metadata.name));
     } else this.#printRows(sessions, isWatch ? (event ?? "ADDED") : undefined);
   }
 

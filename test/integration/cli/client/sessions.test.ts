@@ -386,6 +386,18 @@ describe("sluice sessions, at a server that is scripted", () => {
     }
   });
 
+  it("no list holds control characters of the server", async () => {
+    const session = streamingSessionOf({ ...listedSession(1), id: "s\u001b[2J", node: "n\u009b31m" }, 1);
+    const list = JSON.stringify({ metadata: { resourceVersion: "1" }, items: [session] });
+    for (const format of ["name", "table", "wide", "yaml"]) {
+      const sluice = await serve((response) => response.end(list));
+      const { exitCode, stdout } = await sluice.run(["sessions", "list", "-o", format]);
+      expect([format, exitCode, stdout]).toEqual([format, 0, expect.stringMatching(/\S/)]);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+      expect([format, stdout]).toEqual([format, expect.not.stringMatching(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/)]);
+    }
+  });
+
   it("a terminal is set back only after output", async () => {
     for (const [answer, isReset] of [
       [`{"version":3}\n${OVER}`, false],
