@@ -1,4 +1,5 @@
 import type { ObjectMeta } from "../api/api-object.ts";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
 import type { KubernetesObject, Node, ObjectKind, Pod, PodSpec } from "../api/objects.ts";
 import { strategyOf } from "../api/strategy/strategies.ts";
 import { isShaped, shapeProblem } from "../api/validation/shape.ts";
@@ -141,8 +142,17 @@ function decoded(
   if (name === undefined) throw new BadObjectError(kind, value, "it has no name");
   if ((given.kind ?? kind) !== kind) throw new BadObjectError(kind, value, "it is of another kind");
   const named = { ...given, kind, apiVersion: strategy.apiVersion } as unknown as KubernetesObject;
-  return asDecoded(project(named), strategy.shape);
+  const kept = project(named);
+  if (isDeeperThan(kept, MAX_OBJECT_DEPTH))
+    throw new BadObjectError(kind, value, `it is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
+  return asDecoded(kept, strategy.shape);
 }
+
+/**
+ * Characters of a resource version; Kubernetes' are numbers of 64 bits. Past it it counts as absent:
+ * a longer one could make every later request too long for the server.
+ */
+const MAX_VERSION_CHARACTERS = 256;
 
 /** The metadata of an object whose other fields may be malformed. */
 export function metadataIn(value: unknown): {
@@ -152,11 +162,15 @@ export function metadataIn(value: unknown): {
 } {
   const { metadata } = (value ?? {}) as { metadata?: unknown };
   const { namespace, name, resourceVersion } = (metadata ?? {}) as Record<string, unknown>;
-  return { namespace: textOf(namespace), name: textOf(name), resourceVersion: textOf(resourceVersion) };
+  return {
+    namespace: textOf(namespace),
+    name: textOf(name),
+    resourceVersion: textOf(resourceVersion, MAX_VERSION_CHARACTERS),
+  };
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+function textOf(value: unknown, maxCharacters = Number.POSITIVE_INFINITY): string | undefined {
+  return typeof value === "string" && value !== "" && value.length <= maxCharacters ? value : undefined;
 }
 
 /**

@@ -25,6 +25,8 @@ const WATCH_OPEN_MS = 30_000;
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
 const LIST_PAGE_SIZE = 500;
+/** Answers to a watch whose version is none to the server: 400, 414, 422 and 431. */
+const BAD_REQUEST_CODES: ReadonlySet<number | undefined> = new Set([400, 414, 422, 431]);
 
 /** Receives the objects. */
 export interface ReflectorSink<T = KubernetesObject> {
@@ -110,7 +112,7 @@ export class Reflector<T = KubernetesObject> {
     return this.#isSynced;
   }
 
-  /** The state's age: 0 while a watch is open, else the time since the server's last answer. */
+  /** The state's age: 0 while a watch is open, else the time since it was, or the last list began. */
   get staleMs(): number {
     return this.#isWatching ? 0 : this.#nowMs() - this.#lastHeardMs;
   }
@@ -134,17 +136,18 @@ export class Reflector<T = KubernetesObject> {
 
   async #pause(failure: unknown): Promise<void> {
     const how = endOf(failure);
-    const lastedMs = this.#nowMs() - (this.#openedMs ?? this.#nowMs());
-    // Malformed lines between good events must not cause two lists a second.
-    const isGood = how !== "malformed" && (this.#hasProgress || lastedMs >= GOOD_WATCH_MS);
+    const isLong = this.#nowMs() - (this.#openedMs ?? this.#nowMs()) >= GOOD_WATCH_MS;
+    // Neither malformed lines nor 410 after a good event may cause lists without a pause.
+    const isGood = how !== "malformed" && (isLong || (this.#hasProgress && how !== "gone"));
     const isAgain = !isGood && this.#lastEnd === how;
     this.#lastEnd = how;
     this.#hasProgress = false;
     if (isGood) this.#backoff.reset();
-    // A resumed watch would fail at the same event again; a list skips it.
-    if (how === "gone" || (how === "malformed" && isAgain)) this.#version = undefined;
-    if (failure instanceof AnswerTooLargeError) this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
     const refusal = failure instanceof ApiError ? failure : undefined;
+    // A resumed watch would fail at the same event or version again; a list skips it.
+    const isStuck = isAgain && (how === "malformed" || BAD_REQUEST_CODES.has(refusal?.code));
+    if (how === "gone" || isStuck) this.#version = undefined;
+    if (failure instanceof AnswerTooLargeError) this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
     // As in client-go, an expired version is listed again at once, but only the first time in a
     // row.
     const waitMs =
@@ -158,6 +161,7 @@ export class Reflector<T = KubernetesObject> {
   async #list(): Promise<void> {
     const { client } = this.#options;
     const objects: T[] = [];
+    const startedMs = this.#nowMs();
     const pages = listPages((at) => {
       const path = this.#query({ limit: String(this.#pageSize), continue: at });
       return client.json({ path, signal: this.#stopping.signal });
@@ -168,10 +172,10 @@ export class Reflector<T = KubernetesObject> {
         const object = this.#read(item);
         if (object !== undefined) objects.push(object);
       }
-      this.#heard();
     }
     if (this.#stopping.signal.aborted) return;
     this.#options.sink.replace(objects);
+    this.#lastHeardMs = startedMs;
     this.#version = page.value;
     this.#isSynced = true;
     this.#options.events.listed(objects.length);

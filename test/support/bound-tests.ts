@@ -312,6 +312,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_LINGERING: "integration/probes/close-order.test.ts",
   MAX_LINGER_MS: "integration/probes/close-order.test.ts",
   MAX_LISTED_SESSIONS: "integration/cli/client/changed-answers.test.ts: pages do not end",
+  MAX_VERSION_CHARACTERS:
+    "integration/kubernetes/hostile-api-server.test.ts: no version that no honest server's request could hold",
   MAX_LISTED_OBJECTS: "unit/kubernetes/endless-list.test.ts",
   MAX_LOGGED_BAD_OBJECTS: "integration/kubernetes/bad-objects.test.ts: is logged once",
   MAX_LOGGED_CHARACTERS:
