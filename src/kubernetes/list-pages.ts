@@ -1,11 +1,14 @@
 import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { MalformedAnswerError } from "./api-client.ts";
+import { metadataIn } from "./live-object.ts";
 
 /**
- * Objects in one list, three times the pods that Kubernetes supports; an empty page counts as one.
+ * Objects in one list, three times the pods that Kubernetes supports; an empty page counts as 500.
  * Past it the list is malformed: the last list's objects stay, and it is tried again later.
  */
 const MAX_LISTED_OBJECTS = 500_000;
+/** No API server sends an empty page before the last: a thousand of them do not end. */
+const EMPTY_PAGE_OBJECTS = 500;
 
 /**
  * The entries of an answer's list; Go writes null for none. Throws MalformedAnswerError for anything
@@ -29,13 +32,14 @@ export async function* listPages(
     const page = await get(at);
     const { kind, metadata } = (page ?? {}) as Readonly<Record<string, unknown>>;
     const { resourceVersion, continue: next } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
-    if (!String(kind).endsWith("List") || typeof resourceVersion !== "string") {
+    const isVersion = resourceVersion === "" || metadataIn(page).resourceVersion !== undefined;
+    if (typeof kind !== "string" || !kind.endsWith("List") || !isVersion) {
       throw new MalformedAnswerError("the API server's answer is not a list");
     }
     const items = listIn(page, "items");
     yield items;
-    listed += Math.max(1, items.length);
-    if (typeof next !== "string" || next === "") return resourceVersion;
+    listed += items.length || EMPTY_PAGE_OBJECTS;
+    if (typeof next !== "string" || next === "") return resourceVersion as string;
     if (next === at || listed >= MAX_LISTED_OBJECTS) {
       throw new MalformedAnswerError("the pages of the API server's list do not end");
     }

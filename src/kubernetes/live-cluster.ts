@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { ObjectKind } from "../api/objects.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Freshness } from "../cluster/cluster.ts";
@@ -207,7 +208,8 @@ export class LiveCluster {
   #badObject({ kind, namespace, objectName: name, message: problem }: BadObjectError): void {
     const { metrics, logger } = this.#options;
     metrics.badObject(kind);
-    const key = `${kind}/${namespace}/${name} ${problem}`;
+    // A name may have as many bytes as an event.
+    const key = hash("sha256", `${kind}/${namespace}/${name} ${problem}`);
     if (this.#badObjects.has(key) || this.#badObjects.size >= MAX_LOGGED_BAD_OBJECTS) return;
     this.#badObjects.add(key);
     logger.warn({ kind, namespace, name, problem }, "an object of the Kubernetes API cannot be read");

@@ -58,6 +58,12 @@ it("a list that continues where it continued before is given up at once", async 
   expect([pages, replaced]).toEqual([2, []]);
 });
 
+it("a list of empty pages whose places alternate is given up after a thousand", async () => {
+  const { end, pages, replaced } = await follow((index) => ({ continue: index % 2 === 0 ? "a" : "b" }));
+  expect(end).toEqual(ENDLESS);
+  expect([pages, replaced]).toEqual([1_000, []]);
+});
+
 it("a list of exactly the bound is taken", async () => {
   const { end, replaced } = await follow((index) => ({
     ...(index < 9 && { continue: `page ${index}` }),
