@@ -15,10 +15,10 @@ interface ForwardedOptions {
 
 /**
  * Appends the peer to X-Forwarded-For, in one line, like Go's ReverseProxy. Drops all claims of an
- * untrusted peer.
+ * untrusted peer, and a trusted one's that are spelt with underscores.
  */
 export function addForwardedFor(edit: HeaderEdit, { isPeerTrusted, peerAddress }: ForwardedOptions): void {
-  if (!isPeerTrusted) edit.drop(CLAIMS);
+  edit.drop(isPeerTrusted ? MISSPELT_CLAIMS : CLAIMS);
   const hops = isPeerTrusted ? listElements(edit.received("x-forwarded-for")) : [];
   const peer = canonicalAddress(peerAddress);
   if (peer !== "") hops.push(peer);
@@ -35,31 +35,40 @@ interface ForwardedOriginOptions extends ForwardedOptions {
 }
 
 /** Headers with which proxies report the previous hop or its URL, besides all `X-Forwarded-*`. */
-const OTHER_CLAIMS = new HeaderNames([
-  "forwarded",
-  "x-real-ip",
-  "true-client-ip",
-  "cf-connecting-ip",
-  "x-client-ip",
-  "x-cluster-client-ip",
-  "x-original-for",
-  "x-original-host",
-  "x-original-proto",
-  "x-original-uri",
-  "x-original-url",
-  "x-rewrite-url",
-  "x-envoy-external-address",
-]);
+const OTHER_CLAIMS = new HeaderNames(
+  [
+    "forwarded",
+    "x-real-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-for",
+    "x-original-host",
+    "x-original-proto",
+    "x-original-uri",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-envoy-external-address",
+  ],
+  "any-dash",
+);
 
 /** Both spellings: CGI and its successors read `X_Real_IP` as `X-Real-IP`. */
 const CLAIMS = {
   has(name: string): boolean {
-    const dashed = name.includes("_") ? name.replaceAll("_", "-") : name;
-    return FORWARDED_PREFIX.test(dashed) || OTHER_CLAIMS.has(dashed);
+    return FORWARDED_PREFIX.test(name) || OTHER_CLAIMS.has(name);
   },
 };
 
-const FORWARDED_PREFIX = /^x-forwarded-/i;
+/** A trusted proxy may replace a stranger's `X-Real-IP`, and let `X_Real_IP` through beside it. */
+const MISSPELT_CLAIMS = {
+  has(name: string): boolean {
+    return name.includes("_") && CLAIMS.has(name);
+  },
+};
+
+const FORWARDED_PREFIX = /^x[-_]forwarded[-_]/i;
 
 /** Sets X-Forwarded-For, -Proto and -Host. Drops an untrusted peer's claims about earlier hops. */
 export function addForwardedOrigin(edit: HeaderEdit, options: ForwardedOriginOptions): void {
@@ -70,18 +79,21 @@ export function addForwardedOrigin(edit: HeaderEdit, options: ForwardedOriginOpt
 }
 
 // RFC 9110 section 6.5.1: headers that frame, route or authenticate a message cannot follow its body.
-const NEVER_IN_TRAILERS = new HeaderNames([
-  "authorization",
-  "content-encoding",
-  "content-length",
-  "content-range",
-  "content-type",
-  "cookie",
-  "expect",
-  "host",
-  "set-cookie",
-  "trailer",
-]);
+const NEVER_IN_TRAILERS = new HeaderNames(
+  [
+    "authorization",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "set-cookie",
+    "trailer",
+  ],
+  "any-dash",
+);
 
 /** Nor can claims about earlier hops: some servers merge trailers into the headers. */
 export function trailersToForward(trailers: HeaderList): HeaderLine[] {

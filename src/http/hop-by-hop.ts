@@ -25,7 +25,8 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 // If Connection named one of these, the next reader would lose the message's target or its end.
 const NEVER_NOMINATED = ["host", "content-length"];
 
-const HOP_BY_HOP_NAMES = new HeaderNames(HOP_BY_HOP);
+/** In CGI's spelling, too, in which a real Content-Length is none of them. */
+const HOP_BY_HOP_NAMES = new HeaderNames([...HOP_BY_HOP, "content_length"], "any-dash");
 
 /**
  * An edit that drops hop-by-hop headers and all that `Connection` names. Begin with it: a caller

@@ -1,8 +1,9 @@
+import { HeaderNames } from "@sluice/client/internal/http/header-edit";
 import {
   type HeaderLine,
   type HeaderList,
+  isNamed,
   listElements,
-  withoutHeaders,
 } from "@sluice/client/internal/http/header-list";
 import { withoutBearerSubprotocols } from "@sluice/protocols/websocket";
 import type { Authenticator } from "./authenticator.ts";
@@ -12,38 +13,42 @@ const FRONT_PROXY = {
   names: ["x-remote-user", "x-remote-group", "x-remote-uid"],
   prefixes: ["x-remote-extra-"],
 };
-const IDENTITY_HEADERS = ["authorization", "cookie", ...FRONT_PROXY.names];
-const IDENTITY_PREFIXES = ["impersonate-", ...FRONT_PROXY.prefixes];
+const IDENTITY_NAMES = new HeaderNames(["authorization", "cookie", ...FRONT_PROXY.names], "any-dash");
+const IDENTITY_PREFIX = /^(?:impersonate[-_]|x[-_]remote[-_]extra[-_])/i;
 
 /**
- * Removes the lines that identify, or claim to identify, the user. Also removes a token among the
- * WebSocket subprotocols, which browsers use because they cannot set headers.
+ * Removes the lines that identify, or claim to identify, the user, also with `_` for `-` as CGI
+ * reads them, and a token among the WebSocket subprotocols, with which browsers send one.
  */
 export function withoutIdentity(headers: HeaderList): HeaderLine[] {
-  return withoutHeaders(headers, IDENTITY_HEADERS)
-    .filter(([name]) => !IDENTITY_PREFIXES.some((prefix) => name.toLowerCase().startsWith(prefix)))
-    .flatMap(([name, value]): HeaderLine[] => {
-      if (name.toLowerCase() !== "sec-websocket-protocol") return [[name, value]];
-      const protocols = withoutBearerSubprotocols(listElements([value]));
-      return protocols.length === 0 ? [] : [[name, protocols.join(", ")]];
-    });
+  const kept: HeaderLine[] = [];
+  for (const line of headers) {
+    const [name, value] = line;
+    if (IDENTITY_NAMES.has(name) || IDENTITY_PREFIX.test(name)) continue;
+    if (!isNamed(name, "sec-websocket-protocol")) {
+      kept.push(line);
+      continue;
+    }
+    const protocols = withoutBearerSubprotocols(listElements([value]));
+    if (protocols.length > 0) kept.push([name, protocols.join(", ")]);
+  }
+  return kept;
 }
 
 /**
  * Tests for a front proxy's identity headers, by the usual names and by the names that this gateway
- * is configured to use.
+ * is configured to use, also with `_` for `-`.
  */
 export function frontProxyNames({
   identityHeaders = { names: [], prefixes: [] },
 }: Pick<Authenticator, "identityHeaders">): (name: string) => boolean {
-  const names = new Set([...FRONT_PROXY.names, ...identityHeaders.names.map((name) => name.toLowerCase())]);
-  const prefixes = [
-    ...FRONT_PROXY.prefixes,
-    ...identityHeaders.prefixes.map((prefix) => prefix.toLowerCase()),
-  ];
+  const dashed = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+  const names = new Set([...FRONT_PROXY.names, ...identityHeaders.names.map(dashed)]);
+  const prefixes = [...FRONT_PROXY.prefixes, ...identityHeaders.prefixes.map(dashed)];
   return (name) => {
     const lower = name.toLowerCase();
-    return names.has(lower) || prefixes.some((prefix) => lower.startsWith(prefix));
+    const usual = lower.includes("_") ? lower.replaceAll("_", "-") : lower;
+    return names.has(usual) || prefixes.some((prefix) => usual.startsWith(prefix));
   };
 }
 

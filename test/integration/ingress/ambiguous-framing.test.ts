@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer as createHttp1Server } from "node:http";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
@@ -77,4 +78,35 @@ it("a backend of HTTP/2 gets no request whose end is in doubt, either", async ()
     expect(answered).toMatch(/\r\nconnection: close\r\n/i);
   }
   expect(seen).toEqual([]);
+});
+
+it.each([
+  ["HTTP/1.1", {}],
+  ["h2c", { appProtocol: "kubernetes.io/h2c" }],
+])("a backend of %s gets no framing or claim in the spelling that CGI reads as the real one", async (_, port) => {
+  const isHttp2 = "appProtocol" in port;
+  const names: string[] = [];
+  const answer = (
+    request: { readonly rawHeaders: string[] },
+    response: { end(text: string): unknown },
+  ): void => {
+    names.push(...request.rawHeaders.filter((__, index) => index % 2 === 0));
+    response.end("ok");
+  };
+  const upstream = isHttp2 ? createServer(answer) : createHttp1Server(answer);
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  onTestFinished(() => void upstream.close());
+  const door = await FrontDoor.start([
+    ...serviceObjects("app", [upstream.address() as AddressInfo], port),
+    ingressObject("all", { defaultBackend: backend("app") }),
+  ]);
+  onTestFinished(() => door.stop());
+  await door.serves(1);
+  names.length = 0;
+  const client = await openClient(door.httpPort);
+  const lines = ["Transfer_Encoding: chunked", "CONTENT_length: 3", "X_Forwarded_For: 6.6.6.6", "X_Mine: 1"];
+  client.write(`POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines.join("\r\n")}\r\n\r\n`);
+  expect((await readToEnd(client)).text).toContain(" 200 ");
+  expect(names.filter((name) => name.includes("_")).map((name) => name.toLowerCase())).toEqual(["x_mine"]);
 });

@@ -14,15 +14,26 @@ export class HeaderNames {
   readonly #names: ReadonlySet<string>;
   readonly #shapes = new Uint8Array(1 << 10);
 
-  /** `names` are in lower case. */
-  constructor(names: Iterable<string>) {
-    this.#names = new Set(names);
+  /**
+   * `names` are in lower case. `any-dash`: also with `_` for any of their dashes, which CGI and its
+   * successors (WSGI, PHP) read as the same name. For names of few dashes: each doubles the spellings.
+   */
+  constructor(names: Iterable<string>, spelling: "exact" | "any-dash" = "exact") {
+    this.#names = spelling === "exact" ? new Set(names) : new Set([...names].flatMap(spellingsOf));
     for (const name of this.#names) this.#shapes[shapeOf(name)] = 1;
   }
 
   has(name: string): boolean {
     return this.#shapes[shapeOf(name)] === 1 && this.#names.has(name.toLowerCase());
   }
+}
+
+function spellingsOf(name: string): string[] {
+  const [first = "", ...rest] = name.split("-");
+  return rest.reduce(
+    (begun, part) => begun.flatMap((text) => [`${text}-${part}`, `${text}_${part}`]),
+    [first],
+  );
 }
 
 /** The first letter in any case, and the length. */
