@@ -2,6 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { AddressList, canonicalAddress, checkNetwork, isLoopback } from "./config/address-list.ts";
 import { type HeaderList, isHeaderName, isHeaderValue } from "./http/header-list.ts";
 import { connectThroughProxy, type ProxyServer, proxyServerOf } from "./http/proxies/proxy-connection.ts";
+import { CredentialsError } from "./kubernetes/credentials-error.ts";
 import type { Kubeconfig } from "./kubernetes/kubeconfig.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "./net/dial.ts";
 import { IdleConnection } from "./net/idle-connection.ts";
@@ -197,17 +198,24 @@ function isInBlock(rule: string, host: string): boolean {
   return checkNetwork(rule) === undefined && new AddressList([rule]).has(host);
 }
 
-/** A kubeconfig's API server, with its proxy and with credentials that renew as they expire. */
+/**
+ * A kubeconfig's API server, with its proxy and with credentials that renew as they expire. Throws
+ * CredentialsError for a certificate, key or proxy that cannot be used.
+ */
 export function kubeconfigTarget(
   kubeconfig: Kubeconfig,
   options: Pick<TargetOptions, "headers" | "trace" | "environment"> = {},
 ): Target {
   const { server, proxyUrl } = kubeconfig;
-  return new Target({
-    ...options,
-    url: server,
-    tls: () => kubeconfig.tls,
-    proxy: proxyUrl ?? "environment",
-    headers: async () => [...(await kubeconfig.headers()), ...((await options.headers?.()) ?? [])],
-  });
+  try {
+    return new Target({
+      ...options,
+      url: server,
+      tls: () => kubeconfig.tls,
+      proxy: proxyUrl ?? "environment",
+      headers: async () => [...(await kubeconfig.headers()), ...((await options.headers?.()) ?? [])],
+    });
+  } catch (error) {
+    throw new CredentialsError((error as Error).message, { cause: error });
+  }
 }

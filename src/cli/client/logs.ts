@@ -22,7 +22,7 @@ export async function run(invocation: LogsInvocation): Promise<number> {
   try {
     const pods = await chosenPods(connection, invocation);
     if (pods.length === 0) {
-      process.stderr.write(`No resources found in ${connection.namespace} namespace.\n`);
+      process.stderr.write(`No resources found in ${maskControls(connection.namespace)} namespace.\n`);
       return 0;
     }
     const sources = pods.flatMap((pod) =>

@@ -99,7 +99,7 @@ async function list(connection: ClientConnection, values: SessionsValues): Promi
   }
   const printer = new SessionPrinter(values);
   if (first.items.length === 0 && !values.watch) {
-    const where = values["all-namespaces"] ? "" : ` in ${connection.namespace} namespace`;
+    const where = values["all-namespaces"] ? "" : ` in ${maskControls(connection.namespace)} namespace`;
     process.stderr.write(`No sessions found${where}.\n`);
     return 0;
   }

@@ -279,6 +279,11 @@ describe("loadKubeconfig", () => {
     await expect(refused).rejects.not.toThrow(/123456789/);
   });
 
+  it("names a folder in place of a file", async () => {
+    for (const user of [{ tokenFile: "." }, { "client-certificate": ".", "client-key": "." }])
+      await expect(load({ user })).rejects.toThrow(`read ${folder}: is a directory`);
+  });
+
   it("refuses a file past the bound", async () => {
     await writeFile(at("config"), " ".repeat(MAX_KUBECONFIG_BYTES + 1));
     await expect(loadKubeconfig(at("config"))).rejects.toThrow(

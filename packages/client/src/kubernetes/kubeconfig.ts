@@ -4,9 +4,11 @@ import { promises } from "node:fs";
 import path from "node:path";
 import { certificatesOf, type PemSource } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
+import { systemErrorReason, systemErrorText } from "../config/system-error.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-server.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
+import { CredentialsError } from "./credentials-error.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
 import { kubeconfigFileNames } from "./kubeconfig-files.ts";
@@ -158,7 +160,7 @@ class Credentials implements Kubeconfig {
 /** As client-go, falls back to the inline token if the file is unreadable or empty. */
 async function tokenOf(file: string, beside: string | undefined): Promise<string> {
   try {
-    return (await readNamedFile(file)).trim() || (beside ?? "");
+    return (await fileText(file)).trim() || (beside ?? "");
   } catch (error) {
     if (beside === undefined) throw error;
     return beside;
@@ -173,7 +175,17 @@ function remainingMs(credentials: PluginCredentials | undefined): number {
 
 async function pemText(source: PemSource | undefined): Promise<string | undefined> {
   if (source === undefined || "pem" in source) return source?.pem;
-  return readNamedFile(source.file);
+  return fileText(source.file);
+}
+
+/** Names the file where the file system's error does not, as for a folder. */
+async function fileText(file: string): Promise<string> {
+  try {
+    return await readNamedFile(file);
+  } catch (error) {
+    if (systemErrorText(error).includes(file)) throw error;
+    throw new CredentialsError(`read ${file}: ${systemErrorReason(error)}`, { cause: error });
+  }
 }
 
 function isSame(a: UpstreamTlsOptions, b: UpstreamTlsOptions): boolean {
