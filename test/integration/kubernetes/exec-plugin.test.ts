@@ -183,6 +183,19 @@ describe("an exec plugin", () => {
     await expect(refused).rejects.not.toThrow(/secret/);
   });
 
+  it("whose command line holds NUL is not run, and no text of it is repeated", async () => {
+    for (const more of [
+      { args: ["secret\0"] },
+      { env: [{ name: "A", value: "secret\0" }] },
+      { env: [{ name: "A\0secret", value: "" }] },
+    ]) {
+      const refused = ask(await printing(credential({ token: "t" }), more));
+      await expect(refused).rejects.toThrow(`exec: fork/exec ${process.execPath}: invalid argument`);
+      await expect(refused).rejects.not.toThrow(/secret/);
+    }
+    expect(await runs()).toBe(0);
+  });
+
   it("that is not installed comes with its hint, and one that is not there with its path", async () => {
     const missing = { apiVersion: V1BETA1, command: "sluice-no-such-plugin", installHint: "brew install it" };
     await expect(ask(missing)).rejects.toThrow(

@@ -279,6 +279,20 @@ describe("loadKubeconfig", () => {
     await expect(refused).rejects.not.toThrow(/123456789/);
   });
 
+  it.each([
+    [{ exec: { ...v1, args: "--secret=hunter2" } }, "exec.args: must be a list, got a string"],
+    [{ exec: "hunter2" }, "exec: must be a map, got a string"],
+    [{ exec: { ...v1, env: ["hunter2"] } }, "env[0]: must be a map, got a string"],
+    [{ "auth-provider": { name: "oidc", config: "hunter2" } }, "config: must be a map, got a string"],
+    [{ as: "a", "as-groups": "hunter2" }, "as-groups: must be a list of strings, got a string"],
+    [{ tokenFile: "hunter2\0" }, "tokenFile: must not contain NUL"],
+    [{ "client-certificate": "hunter2\0", "client-key": "k" }, "client-certificate: must not contain NUL"],
+  ])("does not repeat a user's text that stands in the wrong place: %j", async (user, problem) => {
+    const refused = load({ user });
+    await expect(refused).rejects.toThrow(problem);
+    await expect(refused).rejects.not.toThrow(/hunter2/);
+  });
+
   it("names a folder in place of a file", async () => {
     for (const user of [{ tokenFile: "." }, { "client-certificate": ".", "client-key": "." }])
       await expect(load({ user })).rejects.toThrow(`read ${folder}: is a directory`);

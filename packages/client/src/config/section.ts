@@ -22,6 +22,8 @@ interface ReadContext {
   readonly files?: NamedFile[];
   /** Values that override the file's. */
   readonly flags?: GivenFlags;
+  /** A field of the root whose values are not quoted in problems, because they may be secrets. */
+  readonly secretField?: string;
 }
 
 /**
@@ -41,7 +43,7 @@ export class Section {
     this.#isInFile = value !== undefined;
     this.#fields = isRecord(value) ? value : {};
     if (value !== undefined && !isRecord(value)) {
-      this.#note(path, `must be a map, got ${describe(value)}`);
+      this.#note(path, `must be a map, got ${this.#describe(value)}`);
     }
   }
 
@@ -86,7 +88,7 @@ export class Section {
   list(name: string): readonly unknown[] {
     const value = this.#take(name);
     if (value === undefined || Array.isArray(value)) return value ?? [];
-    return this.problem(name, `must be a list, got ${describe(value)}`) ?? [];
+    return this.problem(name, `must be a list, got ${this.#describe(value)}`) ?? [];
   }
 
   /** The parsed value; `parse` throws RangeError with the problem. */
@@ -104,7 +106,7 @@ export class Section {
   /** `check` returns the value's problem, or undefined. */
   optionalString(name: string, check: Check = anything): string | undefined {
     return this.parsed(name, (value) => {
-      if (typeof value !== "string") throw new RangeError(`must be a string, got ${describe(value)}`);
+      if (typeof value !== "string") throw new RangeError(`must be a string, got ${this.#describe(value)}`);
       const wrong = value === "" ? "must not be empty" : check(value);
       if (wrong !== undefined) throw new RangeError(wrong);
       return value;
@@ -118,7 +120,7 @@ export class Section {
   boolean(name: string): boolean | undefined {
     return this.parsed(name, (value) => {
       if (typeof value === "boolean") return value;
-      throw new RangeError(`must be true or false, got ${describe(value)}`);
+      throw new RangeError(`must be true or false, got ${this.#describe(value)}`);
     });
   }
 
@@ -127,7 +129,7 @@ export class Section {
    * and may be `-`. `certificate` names the field with a key's certificate.
    */
   optionalFile(name: string, content?: FileContent, certificate?: string): string | undefined {
-    const value = this.optionalString(name);
+    const value = this.optionalString(name, fileName);
     if (value === undefined) return undefined;
     if (content === undefined && value === STANDARD_OUTPUT) return value;
     const file = this.#absolute(value);
@@ -145,17 +147,17 @@ export class Section {
   }
 
   files(name: string): readonly string[] | undefined {
-    return this.strings(name)?.map((value) => this.#absolute(value));
+    return this.strings(name, fileName)?.map((value) => this.#absolute(value));
   }
 
   strings(name: string, check: Check = anything): readonly string[] | undefined {
     const value = this.#take(name);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) {
-      return this.problem(name, `must be a list of strings, got ${describe(value)}`);
+      return this.problem(name, `must be a list of strings, got ${this.#describe(value)}`);
     }
     value.forEach((item: unknown, index) => {
-      const wrong = typeof item === "string" ? check(item) : `must be a string, got ${describe(item)}`;
+      const wrong = typeof item === "string" ? check(item) : `must be a string, got ${this.#describe(item)}`;
       if (wrong !== undefined || item === "") {
         this.#note([...this.#path, name, index], wrong ?? "must not be empty");
       }
@@ -238,6 +240,11 @@ export class Section {
     return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
   }
 
+  #describe(value: unknown): string {
+    const isSecret = this.#path[0] === this.#context.secretField && typeof value !== "object";
+    return isSecret ? `a ${typeof value}` : describe(value);
+  }
+
   #pathOf(name: string): FieldPath {
     return [...this.#path, name];
   }
@@ -267,12 +274,11 @@ interface PairedField {
 type Check = (value: string) => string | undefined;
 
 const anything: Check = () => undefined;
+const fileName: Check = (value) => (value.includes("\0") ? "must not contain NUL" : undefined);
 
 /** The problem with a value outside the choices, with a suggestion. */
 export function notAmong(value: string, choices: readonly string[]): string | undefined {
-  if (choices.includes(value)) {
-    return undefined;
-  }
+  if (choices.includes(value)) return undefined;
   return `${JSON.stringify(value)} is not supported${suggestion(value, choices)}`;
 }
 
@@ -283,15 +289,9 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /** A value in words, for messages: `the number 1`. */
 export function describe(value: unknown): string {
-  if (value === null) {
-    return "nothing";
-  }
-  if (Array.isArray(value)) {
-    return "a list";
-  }
-  if (typeof value === "object") {
-    return "a map";
-  }
+  if (value === null) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a map";
   const text = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : String(value);
   return `the ${typeof value} ${text}`;
 }

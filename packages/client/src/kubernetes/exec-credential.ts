@@ -52,6 +52,10 @@ export async function askExecPlugin(plugin: ExecPlugin, run: PluginRun): Promise
  */
 function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
   const { command, args, env } = plugin;
+  // Node would quote the text, which may be a secret.
+  const texts = [command, ...args, ...env.flatMap(({ name, value }) => [name, value])];
+  if (texts.some((text) => text.includes("\0")))
+    return Promise.reject(new Error(`exec: fork/exec ${command}: invalid argument`));
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       env: {

@@ -34,7 +34,7 @@ export async function readKubeconfigFile(
 ): Promise<KubeconfigFile> {
   const text = await textOf(name);
   const document = plainYaml(text) ?? (await firstDocument(text, name));
-  const context = { fileName: name, document, problems };
+  const context = { fileName: name, document, problems, secretField: "users" };
   return { name, root: new Section(context, [], withoutEmptyTexts(document.value)) };
 }
 
