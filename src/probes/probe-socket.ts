@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import { type ConnectOpts, connect, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { poisonFreed } from "@sluice/client/internal/net/freed-memory";
@@ -157,7 +158,11 @@ export class ProbeSocket {
   }
 
   #secure(host: string, alpn: readonly string[]): Socket {
-    secureContext ??= createSecureContext({ minVersion: "TLSv1.2", ca: [] });
+    secureContext ??= createSecureContext({
+      minVersion: "TLSv1.2",
+      ca: [],
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    });
     const secured = connectTls({
       socket: this.#tcp,
       secureContext,

@@ -101,6 +101,11 @@ function tlsErrorText(error: SocketError): string | undefined {
   return code.startsWith("ERR_SSL_") ? `tls: ${error.reason ?? code}` : undefined;
 }
 
+/** Names of a certificate that an error quotes, as in Go. Past it only their number is told. */
+const MAX_QUOTED_NAMES = 99;
+/** Characters of the names that an error quotes. Past it only their number is told. */
+const MAX_QUOTED_NAME_CHARACTERS = 4_096;
+
 function nameText(error: SocketError): string {
   const host = error.host ?? "";
   const names = (error.cert?.subjectaltname ?? "")
@@ -110,7 +115,10 @@ function nameText(error: SocketError): string {
   const ofKind = names.filter((entry) => entry.startsWith(isIP(host) === 0 ? "DNS:" : "IP Address:"));
   if (ofKind.length > 0) {
     const valid = ofKind.map((entry) => entry.slice(entry.indexOf(":") + 1)).join(", ");
-    return `x509: certificate is valid for ${valid}, not ${host}`;
+    if (ofKind.length <= MAX_QUOTED_NAMES && valid.length <= MAX_QUOTED_NAME_CHARACTERS)
+      return `x509: certificate is valid for ${valid}, not ${host}`;
+    const what = isIP(host) === 0 ? "names" : "IP SANs";
+    return `x509: certificate is valid for ${ofKind.length} ${what}, but none matched ${host}`;
   }
   if (isIP(host) !== 0)
     return `x509: cannot validate certificate for ${host} because it doesn't contain any IP SANs`;
