@@ -51,6 +51,11 @@ const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
  */
 const MAX_PEER_PAGES = 100;
 const MAX_PEER_SESSIONS = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
+/**
+ * Time for all pages of one replica's list, in `timeouts.peerList`. Past it /sessions names the
+ * replica under `partial`.
+ */
+const MAX_PEER_LIST_TIMES = 10;
 const MAX_HELLO_BYTES = 16 * 1024;
 
 interface PeerRecordingsAnswer {
@@ -95,12 +100,16 @@ export class PeerClient {
     // By worker, because pages may come from several lists.
     const missing = new Map<number | undefined, MissingSessions>();
     let after = "";
+    const { peerListMs } = this.#times;
+    const deadlineMs = performance.now() + MAX_PEER_LIST_TIMES * peerListMs;
     for (let pages = 0; pages < MAX_PEER_PAGES; pages++) {
       const headers = [[AFTER_HEADER, after]] as const;
-      const { peerListMs } = this.#times;
       const page = readPeerSessions(
         await this.#get(peer, SESSIONS_PATH, peerListMs, MAX_PEER_LIST_BYTES, headers),
       );
+      if (performance.now() > deadlineMs) {
+        throw new Error(`its list takes longer than ${MAX_PEER_LIST_TIMES} times timeouts.peerList`);
+      }
       if (sessions.length + page.sessions.length > MAX_PEER_SESSIONS) {
         throw new Error(`it has more than ${MAX_PEER_SESSIONS} sessions`);
       }

@@ -71,7 +71,10 @@ export function readHello(value: unknown): PeerHello {
     throw new Error("the answer is not that of a replica");
   }
   if (!protocols.some((protocol) => PEER_PROTOCOLS.includes(protocol as number))) {
-    const theirs = protocols.slice(0, 8).map(String).join(", ");
+    const theirs = protocols
+      .slice(0, 8)
+      .map((each) => (typeof each === "number" ? each : "?"))
+      .join(", ");
     throw new Error(`it has protocols ${theirs}, this replica ${PEER_PROTOCOLS.join(", ")}`);
   }
   return { replica, protocols: protocols as number[], version: typeof version === "string" ? version : "" };

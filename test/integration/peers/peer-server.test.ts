@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:https";
+import { setTimeout as delay } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { UpstreamTls } from "../../../packages/client/src/net/tls.ts";
@@ -268,10 +269,10 @@ it("an older release, which asks for no page, has all sessions", async () => {
 });
 
 /** A replica with the right certificate that answers each request with this, and a client of it. */
-async function liar(answer: () => object) {
+async function liar(answer: () => object | Promise<object>, peerListMs = 20_000) {
   const { cert, key } = await issueCertificate({ commonName: NAME }, undefined, { names: [NAME] });
-  const server = createServer({ cert, key }, (_, response) =>
-    response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), ...answer() })),
+  const server = createServer({ cert, key }, async (_, response) =>
+    response.end(JSON.stringify({ ...helloOf("0a1b2c3d"), ...(await answer()) })),
   );
   const { port } = await listenAt(server, { address: "127.0.0.1", port: 0 });
   onTestFinished(() => {
@@ -279,9 +280,29 @@ async function liar(answer: () => object) {
     server.closeAllConnections();
   });
   const tls = new UpstreamTls({ ca: cert, serverName: NAME });
-  const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs: 20_000 });
+  const client = new PeerClient(tls, { peerDialMs: 20_000, peerListMs });
   return { client, address: { host: "127.0.0.1", port, name: "liar" } };
 }
+
+it("pages that each come in time, and never end, are given up when ten pages' time is over", async () => {
+  let pages = 0;
+  const answer = async () => {
+    pages += 1;
+    await delay(60);
+    return { sessions: [], next: String(pages).padStart(3, "0") };
+  };
+  const { client, address } = await liar(answer, 200);
+  const startMs = performance.now();
+  await expect(client.sessions(address)).rejects.toThrow(
+    /its list takes longer than 10 times timeouts.peerList|within 200 ms/,
+  );
+  expect(performance.now() - startMs).toBeLessThan(10 * 200 + 2_000);
+});
+
+it("protocols that are none are told of in few words", async () => {
+  const { client, address } = await liar(() => ({ protocols: ["x".repeat(10_000), [[[]]], null, 7] }));
+  await expect(client.hello(address)).rejects.toThrow(/^it has protocols \?, \?, \?, 7, this replica 1$/);
+});
 
 it.each([
   [
