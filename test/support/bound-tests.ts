@@ -312,6 +312,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_LINGERING: "integration/probes/close-order.test.ts",
   MAX_LINGER_MS: "integration/probes/close-order.test.ts",
   MAX_LISTED_SESSIONS: "integration/cli/client/changed-answers.test.ts: pages do not end",
+  MAX_QUOTED_NAMES: "integration/net/odd-certificates.test.ts: is refused in few words",
+  MAX_QUOTED_NAME_CHARACTERS: "integration/net/odd-certificates.test.ts: is refused in few words",
   MAX_VERSION_CHARACTERS:
     "integration/kubernetes/hostile-api-server.test.ts: no version that no honest server's request could hold",
   MAX_LISTED_OBJECTS: "unit/kubernetes/endless-list.test.ts",
@@ -353,6 +355,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/peers/peer-server.test.ts: a question about recordings that is too long",
   PEER_PAGE_RECORDINGS: "unit/session-api/peer-recordings.test.ts: page by page",
   RECORDING_PART_BYTES: "integration/peers/recordings.test.ts: in parts if they are long",
+  MAX_PEER_LIST_TIMES: "integration/peers/peer-server.test.ts: are given up when ten pages' time is over",
   MAX_PEER_PAGES: "integration/peers/peer-server.test.ts: are not collected without end",
   MAX_PENDING_EVENTS: "integration/kubernetes/shared-event-recorder.test.ts: keeps so many waiting",
   MAX_PIPELINED_REQUESTS: "integration/legs/api-server/pipelining.test.ts: are served one at a time",
