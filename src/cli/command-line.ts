@@ -135,8 +135,8 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 let running: string | undefined;
 
 /**
- * Ends as a program that SIGPIPE killed: silently, with the shell's status for it. Drops stderr
- * output. `name`: the command's name.
+ * Ends as a program that SIGPIPE killed: silently, with the shell's status for it; with one line and
+ * exit code 1 if output cannot be written otherwise. Drops stderr output. `name`: the command's name.
  */
 function endWithReader(name: string): void {
   const isSetUp = running !== undefined;
@@ -146,6 +146,8 @@ function endWithReader(name: string): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (SERVING.includes(running ?? "") || OWN_SESSIONS.includes(running ?? "")) return;
     if (error.code === "EPIPE") process.exit(EXIT_BROKEN_PIPE);
-    throw error;
+    const words = running === "" ? "" : ` ${running}`;
+    process.stderr.write(`${PROGRAM}${words}: the output could not be written: ${systemErrorText(error)}\n`);
+    process.exit(1);
   });
 }

@@ -8,6 +8,28 @@ export function printText(text: string): void {
   process.stdout.write(coloured(maskControls(text), process.stdout));
 }
 
+/**
+ * Writes to standard output. Returns a promise if its reader is slow, to await before the next write.
+ * If the signal aborts while that reader takes nothing, the program ends as SIGINT ends it.
+ */
+export function writeOut(text: string | Uint8Array, signal?: AbortSignal): Promise<void> | void {
+  const { stdout } = process;
+  if (stdout.write(text) || stdout.destroyed) return;
+  return new Promise((resolve) => {
+    // Otherwise the output that waits would keep the program.
+    const end = (): void => process.exit(EXIT_INTERRUPTED);
+    if (signal?.aborted) end();
+    signal?.addEventListener("abort", end, { once: true });
+    stdout.once("drain", () => {
+      signal?.removeEventListener("abort", end);
+      resolve();
+    });
+  });
+}
+
+/** As shells report a program that SIGINT ended. */
+const EXIT_INTERRUPTED = 130;
+
 /** Prints a value as one document of YAML, without control characters. */
 export async function printYaml(value: unknown): Promise<void> {
   const { yamlOf } = await import("@sluice/client/internal/config/kubernetes-yaml");

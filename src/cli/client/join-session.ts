@@ -41,9 +41,7 @@ export async function joinSession(
     signal: left.signal,
   };
   if (terminal !== undefined && detachKeys.byteLength > 0)
-    process.stderr.write(
-      `You are typing into session ${name}. Press ${namesOf(detachKeys)} to leave it.\r\n`,
-    );
+    process.stderr.write(`Joining session ${name}. Press ${namesOf(detachKeys)} to leave it.\r\n`);
   // The session's screen is drawn over that line at once; the title stays.
   if (process.stdout.isTTY) process.stdout.write(titled(name, detachKeys));
   let end: JoinEnd;

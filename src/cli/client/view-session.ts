@@ -5,6 +5,7 @@ import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { SESSION_OVER } from "../../session-api/output-stream.ts";
+import { writeOut } from "../print-text.ts";
 import { number, object, text } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import { type SessionsValues, sessionPath } from "./session-requests.ts";
@@ -37,12 +38,13 @@ export async function viewSession(
     const body = await getBody(target, path, { signal: interrupt.signal, timeoutMs });
     for await (const line of linesUpTo(body, MAX_VIEW_LINE_BYTES, malformed)) {
       const value = parsed(line);
-      if (isJson) process.stdout.write(`${quietJson(value)}\n`);
+      if (isJson) await writeOut(`${quietJson(value)}\n`, interrupt.signal);
       if (!Array.isArray(value)) continue;
       const [, code, data] = value as [number, string, string];
       if (code === "o" && !isJson) {
         hasOutput = true;
-        process.stdout.write(filter.push(data));
+        // A viewer that cannot keep up gets a fresh screen from the server, not all that it missed.
+        await writeOut(filter.push(data), interrupt.signal);
       }
       if (code !== "m") continue;
       message = data;

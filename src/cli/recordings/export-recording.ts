@@ -14,7 +14,8 @@ import { RecordingFileError } from "../../recording/reading/recording-file-error
 import { readLines } from "../../recording/reading/recording-lines.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/recordings.ts";
-import { warnOfNewerFormat, writeOut } from "./report-file-error.ts";
+import { writeOut } from "../print-text.ts";
+import { warnOfNewerFormat } from "./report-file-error.ts";
 
 type Values = Invocation<typeof command.flags>["values"];
 

@@ -4,7 +4,8 @@ import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/replay.ts";
-import { reportingFileErrors, warnOfNewerFormat, writeOut } from "./report-file-error.ts";
+import { writeOut } from "../print-text.ts";
+import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. Exit codes: 0, 130 after SIGINT. */
 export function run(invocation: Invocation<typeof command.flags>): Promise<number> {
@@ -30,7 +31,7 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
       const ms = Math.min(silenceMs, longestMs) / speed;
       silenceMs = 0;
       await waitFor(ms, signal);
-      if (!signal.aborted) await writeOut(raw ? data : filter.push(data));
+      if (!signal.aborted) await writeOut(raw ? data : filter.push(data), signal);
     },
   });
   // What a session leaves behind that was cut short, or a replay.

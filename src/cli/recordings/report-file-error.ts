@@ -27,9 +27,3 @@ export function warnOfNewerFormat(header: string, file: string, refuses = false)
   if (refuses) throw new RecordingFileError(problem);
   process.stderr.write(maskControls(`warning: ${problem}: some of it may not be shown\n`));
 }
-
-/** Writes to standard output. Returns a promise if its reader is slow, to await before the next write. */
-export function writeOut(text: string | Uint8Array): Promise<void> | void {
-  if (process.stdout.write(text) || process.stdout.destroyed) return;
-  return new Promise((resolve) => process.stdout.once("drain", resolve));
-}
