@@ -2,7 +2,7 @@ import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "nod
 import type { HttpDownstream } from "@sluice/client/internal/http/downstream/http-downstream";
 import type { HeaderEdit } from "@sluice/client/internal/http/header-edit";
 import { type HeaderLine, headerListOf } from "@sluice/client/internal/http/header-list";
-import { cancelStream } from "@sluice/client/internal/net/abort-socket";
+import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
 import { internalFailure, UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { contain, containAsync, containEvents } from "@sluice/client/internal/observability/faults";
 import { trailersToForward } from "../forwarded-headers.ts";
@@ -149,6 +149,8 @@ export class Http2Exchange {
     // `rstCode` has the reason, and 'close' follows.
     stream.on("error", () => {});
     stream.on("end", () => {
+      // Before 'close', when it costs a tenth.
+      forgetTimer(stream);
       isWhole = end.isWhole() && downstream.hasResponded;
       if (!isWhole || this.#isOver) return;
       downstream.finish(trailers);
@@ -160,6 +162,7 @@ export class Http2Exchange {
     });
     stream.on("close", () => {
       clearTimeout(timer);
+      if (!stream.readableEnded) forgetTimer(stream);
       this.#bodyWatch?.stop();
       if (isWhole || this.#isOver || this.#isAnswered || downstream.isFinished) return;
       if (downstream.hasResponded) this.#cutShort();

@@ -9,7 +9,7 @@ import {
   headerListOf,
   headerValue,
 } from "@sluice/client/internal/http/header-list";
-import { cancelStream, forgetTimer } from "@sluice/client/internal/net/abort-socket";
+import { cancelStream } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { requestEdit } from "../hop-by-hop.ts";
 import { receivedFields } from "../http2-headers.ts";
@@ -67,11 +67,10 @@ export function respondOverHttp2(
 
 /**
  * Uses node:http2's timer of the stream, which restarts with any traffic in either direction. A slow
- * client has its own timeout.
+ * client has its own timeout. The stream's owner calls `forgetTimer` at its end.
  */
 function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefined): void {
   if (timeoutMs === undefined) return;
-  stream.once("close", () => forgetTimer(stream));
   const again = (): void => {
     stream.setTimeout(timeoutMs, () => {
       if (stream.isPaused()) again();
