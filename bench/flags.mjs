@@ -3,12 +3,19 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 
-/** As `parseArgs`. `--help` prints the script's first comment and ends; a wrong flag ends with 2. */
+/**
+ * As `parseArgs`. `--help` prints the script's first comment and ends; a wrong flag, and `--write`
+ * beside `--against`, end with 2.
+ */
 export function readFlags(config) {
   const options = { ...config.options, help: { type: "boolean", short: "h", default: false } };
   try {
     const { values, positionals } = parseArgs({ ...config, options });
     const { help, ...own } = values;
+    if (own.write && own.against !== undefined) {
+      process.stderr.write("--write writes the figures of this build alone: leave --against out\n");
+      process.exit(2);
+    }
     if (!help) return { values: own, positionals };
     process.stdout.write(`${usage(config.options)}\n\n${firstComment(process.argv[1])}\n`);
     process.exit(0);
