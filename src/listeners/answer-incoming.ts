@@ -9,7 +9,7 @@ import { destroySocket } from "@sluice/client/internal/net/abort-socket";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { reportFault } from "@sluice/client/internal/observability/faults";
 import type { RequestTrace } from "@sluice/client/internal/observability/trace";
-import type { AuditTrail } from "../access/audit/audit-trail.ts";
+import { type AuditTrail, CLIENT_LEFT } from "../access/audit/audit-trail.ts";
 import type { RequestSource } from "../access/authn/authenticator.ts";
 import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import { requestUrlOf } from "../http/request-url.ts";
@@ -19,7 +19,7 @@ import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { PendingClient } from "../sessions/incoming-request.ts";
 import type { ResponseContext } from "../sessions/resumption/owner-server.ts";
 import { answerAndClose } from "./answer.ts";
-import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
+import { type AuditedRoutes, auditTrailOf, completeWithResponse } from "./audit-request.ts";
 import { type ListenerContext, networkOf } from "./edge-rules.ts";
 import type { RequestSeats } from "./request-seats.ts";
 import { peerCertificatesOf } from "./serving-certificate.ts";
@@ -153,8 +153,10 @@ export async function answerUpgrade(
     await routes.handleUpgrade(incoming, client);
     return client.status;
   } catch (error) {
+    // A queue lets a client that leaves go as it does one that waited too long.
+    const isLeft = client.signal.aborted && error instanceof StatusError && error.code === 429;
     client.release();
-    if (error instanceof UpstreamError && error.code === "aborted") {
+    if (isLeft || (error instanceof UpstreamError && error.code === "aborted")) {
       incoming?.trace?.end(0);
       trail?.complete(CLIENT_LEFT);
       destroySocket(socket);

@@ -35,7 +35,10 @@ export function auditTrailOf(
 
 /** Completes the record when the answer has been sent or the client has left. */
 export function completeWithResponse(trail: AuditTrail, downstream: HttpDownstream): void {
-  downstream.onClose(() => trail.complete({ code: downstream.status }));
+  downstream.onClose(() => {
+    if (downstream.hasResponded) trail.complete({ code: downstream.status });
+    else trail.left();
+  });
 }
 
 /** Completes the record of an upgrade to the API server when its connection or HTTP/2 stream closes. */
@@ -45,9 +48,6 @@ export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
   if (socket.destroyed) trail.complete(answer);
   else socket.once("close", () => trail.complete(answer));
 }
-
-/** nginx's status for a client that left before its answer. */
-export const CLIENT_LEFT = { status: "Failure", message: "the client left", code: 499 } as const;
 
 const OPTIONS_KINDS = {
   exec: "PodExecOptions",

@@ -22,6 +22,9 @@ interface AuditedRequest {
  */
 const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
+/** nginx's status for a client that left before its answer. */
+export const CLIENT_LEFT = { status: "Failure", message: "the client left", code: 499 } as const;
+
 const NOBODY: UserInfo = { name: "", uid: "", groups: [], extra: {} };
 const DECISION = "authorization.k8s.io/decision";
 const REASON = "authorization.k8s.io/reason";
@@ -112,6 +115,11 @@ export class AuditTrail {
     if (this.#response === undefined) this.started(response);
     if (response.kind === "Status") this.#responseObject ??= response;
     this.#record("ResponseComplete");
+  }
+
+  /** The client left before its answer. Only refusals are recorded of requests without a known user. */
+  left(): void {
+    this.complete(this.#decision === undefined ? {} : CLIENT_LEFT);
   }
 
   /** Returns the same authorizer; records its final decision on this request. */

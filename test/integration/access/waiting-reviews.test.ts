@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -45,7 +45,11 @@ function start(places: number, configuration: (url: string) => object): Promise<
   const url = `http://127.0.0.1:${(reviews.address() as AddressInfo).port}/`;
   return AccessGateway.start((folder) => {
     writeFileSync(path.join(folder, "tokens.csv"), "t,ann,1\n");
-    return { limits: { maxConnectionsPerAddress: places + 1 }, ...configuration(url) };
+    return {
+      limits: { maxConnectionsPerAddress: places + 1 },
+      audit: { log: { path: "audit.log" } },
+      ...configuration(url),
+    };
   });
 }
 
@@ -61,29 +65,61 @@ function send(target: string, token: string, more = ""): TLSSocket {
   return socket;
 }
 
+interface AuditEvent {
+  readonly stage: string;
+  readonly responseStatus?: { readonly code?: number };
+}
+
+/** The codes with which the audit log ends requests of this target. */
+function auditedEnds(target: string): (number | undefined)[] {
+  const file = path.join(gateway.folder, "audit.log");
+  const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
+  return lines
+    .filter((line) => line.includes(JSON.stringify(target)))
+    .map((line) => JSON.parse(line) as AuditEvent)
+    .filter(({ stage }) => stage === "ResponseComplete")
+    .map(({ responseStatus }) => responseStatus?.code);
+}
+
 const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
 const execIn = (namespace: string): string => EXEC_PATH.replace("/default/", `/${namespace}/`);
 const KINDS = {
   "TokenReview of a list": {
     places: MAX_REVIEWS_IN_FLIGHT,
-    send: (name: string) => send(podsOf("default"), name),
+    targetOf: (name: string) => `${podsOf("default")}?of=${name}`,
+    tokenOf: (name: string) => name,
+    // Nobody is known who asked for it.
+    ends: [],
   },
   "TokenReview of an exec": {
     places: MAX_REVIEWS_IN_FLIGHT,
-    send: (name: string) => send(EXEC_PATH, name, UPGRADE),
+    targetOf: (name: string) => `${EXEC_PATH}&of=${name}`,
+    tokenOf: (name: string) => name,
+    ends: [499],
   },
   "SubjectAccessReview of a list": {
     places: MAX_ACCESS_REVIEWS_IN_FLIGHT,
-    send: (name: string) => send(podsOf(name), "t"),
+    targetOf: podsOf,
+    tokenOf: () => "t",
+    ends: [499],
   },
   "SubjectAccessReview of an exec": {
     places: MAX_ACCESS_REVIEWS_IN_FLIGHT,
-    send: (name: string) => send(execIn(name), "t", UPGRADE),
+    targetOf: execIn,
+    tokenOf: () => "t",
+    ends: [499],
   },
 };
 
 describe("a client that leaves while it waits for its", () => {
-  it.each(Object.entries(KINDS))("%s leaves the queue", async (kind, { places, send: sendOne }) => {
+  it.each(Object.entries(KINDS))("%s leaves the queue, and audit says so", async (kind, {
+    places,
+    targetOf,
+    tokenOf,
+    ends,
+  }) => {
+    const sendOne = (name: string): TLSSocket =>
+      send(targetOf(name), tokenOf(name), kind.endsWith("exec") ? UPGRADE : "");
     gateway = await start(places, (url) =>
       kind.startsWith("TokenReview")
         ? { authentication: { tokenReview: { url, timeout: "30s" } } }
@@ -106,8 +142,10 @@ describe("a client that leaves while it waits for its", () => {
     };
     // Well before the wait would end by itself.
     await eventually("another connection", reconnects, { timeoutMs: 10_000 });
+    await eventually("its audit", () => auditedEnds(targetOf("leaves")).length >= ends.length);
     for (const { answer } of asked.slice(0, places)) answer();
     await eventually("the one that stays", () => asked.some(({ about }) => about === "stays"));
     expect(asked.map(({ about }) => about)).not.toContain("leaves");
+    expect(auditedEnds(targetOf("leaves"))).toEqual(ends);
   });
 });
