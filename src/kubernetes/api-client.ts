@@ -123,7 +123,9 @@ export class ApiClient {
       contentType: body.contentType,
       bytes: Buffer.from(JSON.stringify(body.json)),
     };
-    return { method, path: this.#prefix + path, headers, body: sent, signal };
+    // An API server may close an idle connection as a read is sent.
+    const isRepeatable = method === undefined || method === "GET";
+    return { method, path: this.#prefix + path, headers, body: sent, signal, isRepeatable };
   }
 
   async #requireGood(answer: IncomingMessage): Promise<void> {
