@@ -99,7 +99,8 @@ async function askProxy(
     );
     if (head.status < 200 || head.status > 299) {
       socket.destroy();
-      throw new ConnectError("proxy", `proxy: ${head.status} ${head.reason}`, {
+      const reason = head.reason.slice(0, MAX_QUOTED_CHARACTERS);
+      throw new ConnectError("proxy", `proxy: ${head.status} ${reason}`, {
         httpStatus: head.status,
       });
     }
