@@ -138,12 +138,22 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     const next = this.#section.push(chunk, at);
     const { text } = this.#section;
     if (text === undefined) {
-      if (this.#state === "head" && this.#leniency !== "as-go") refuseForeign(this.#section);
+      if (this.#state === "head" && this.#leniency !== "as-go") this.#refuseForeign();
       return next;
     }
     if (this.#state === "trailers") this.#finish(this.#trailersIn(text));
     else this.#takeHead(parseResponseHead(text, this.#limits.maxHeaders, this.#leniency));
     return next;
+  }
+
+  /** Another protocol's first message may be one line, or have no line end; its server then waits. */
+  #refuseForeign(): void {
+    const { beginning, hasLine } = this.#section;
+    if (beginning.charCodeAt(0) < 0x20 && foreignProtocolOf(beginning) !== undefined)
+      throw new MalformedResponse("malformed HTTP response", this.#section.incomplete);
+    if (!hasLine || beginning.startsWith("HTTP/1.")) return;
+    const text = this.#section.incomplete;
+    parseResponseHead(`${text.slice(0, text.indexOf("\n") + 1)}\n`, this.#limits.maxHeaders, this.#leniency);
   }
 
   #trailersIn(section: string): FieldLines {
@@ -178,11 +188,4 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     this.#hasFinished = true;
     this.#handler.onEnd(trailers);
   }
-}
-
-/** Another protocol's first message may contain no line end, and its server waits for our answer. */
-function refuseForeign(section: Pick<SectionReader<Uint8Array>, "beginning" | "incomplete">): void {
-  const { beginning } = section;
-  if (beginning.charCodeAt(0) < 0x20 && foreignProtocolOf(beginning) !== undefined)
-    throw new MalformedResponse("malformed HTTP response", section.incomplete);
 }

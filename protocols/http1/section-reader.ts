@@ -38,6 +38,11 @@ export class SectionReader<Chunk extends Uint8Array> {
       : latin1Text(this.#earlier.bytes.subarray(0, 16), 0, Math.min(16, this.#earlier.byteLength));
   }
 
+  /** Whether a line of a section that is not complete yet has ended. */
+  get hasLine(): boolean {
+    return this.#earlier !== undefined && this.#lineBytes < this.#earlier.byteLength;
+  }
+
   /** The text of a section that is not complete yet. Its cost grows with the section: not for each push. */
   get incomplete(): string {
     return this.#earlier === undefined ? "" : textOfAll(this.#earlier);

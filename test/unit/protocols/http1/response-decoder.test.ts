@@ -35,6 +35,27 @@ describe("ResponseDecoder", () => {
   });
 
   it.each([
+    "SSH-2.0-OpenSSH_9.2p1\r\n",
+    "220 x\r\n",
+    "+OK\n",
+  ])("refuses %j at once, because its server waits for an answer, wherever it is cut", (bytes) => {
+    for (let cut = 0; cut < bytes.length; cut += 1) {
+      const { error } = new Recorder().push(bytes.slice(0, cut)).push(bytes.slice(cut));
+      expect(error?.message).toMatch(/^malformed HTTP /);
+    }
+    const asGo = new Recorder("GET", { leniency: "as-go" }).push(bytes);
+    expect(asGo.error).toBeUndefined();
+  });
+
+  it("waits for the rest of a status line", () => {
+    const head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    for (let cut = 0; cut < head.length; cut += 1) {
+      const recorder = new Recorder().push(head.slice(0, cut)).push(head.slice(cut));
+      expect([cut, recorder.error]).toEqual([cut, undefined]);
+    }
+  });
+
+  it.each([
     ["a length", "GET", `${OK}Content-Length: 2\r\n\r\nab`, 2, true],
     [
       "chunks",
