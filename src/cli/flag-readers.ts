@@ -1,4 +1,7 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { parseQuantity } from "@sluice/client/internal/config/quantity";
+import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 import { parseDuration } from "../config/number-fields.ts";
 import { UsageError } from "./command.ts";
 
@@ -40,10 +43,17 @@ export function startTime(text: string): number {
   throw new RangeError('must be a time such as 2026-01-31T12:00:00Z, or "+1m", within a day');
 }
 
-export function ratePerSecond(text: string): number {
-  const value = Number(text);
-  if (text !== "" && Number.isFinite(value) && value >= 0) return value;
-  throw new RangeError("must be a number per second");
+/** A file to write after a run of minutes, or `-`: what would fail then is refused before. */
+export function reportFile(text: string): string {
+  if (text === "-") return text;
+  const about = statSync(text, { throwIfNoEntry: false });
+  if (about?.isDirectory()) throw new RangeError("is a directory");
+  try {
+    accessSync(about === undefined ? dirname(text) : text, constants.W_OK);
+  } catch (error) {
+    throw new RangeError(`cannot be written: ${systemErrorReason(error)}`);
+  }
+  return text;
 }
 
 /** Parses a duration into milliseconds. */

@@ -1,7 +1,7 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener.ts";
 import { defineCommand } from "../command.ts";
-import { quantityBetween, remotePort } from "../flag-readers.ts";
+import { quantityBetween, remotePort, reportFile } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";
 
 const MAX_BULK_BYTES = 1024 * 1024 * 1024;
@@ -45,9 +45,19 @@ const conformanceFlags = {
     help: "finish in a minute: smaller transfers, silences of at most 6 s, cases of every group in turn; none starts after 35 s",
   },
   list: { help: "list the cases, and run none" },
-  json: { value: "FILE", help: "write a report as JSON; - is standard output", completes: "file" },
-  junit: { value: "FILE", help: "write a report as JUnit's XML", completes: "file" },
-  html: { value: "FILE", help: "write a page with the failures and how to fix them", completes: "file" },
+  json: {
+    value: "FILE",
+    help: "write a report as JSON; - is standard output",
+    completes: "file",
+    parse: reportFile,
+  },
+  junit: { value: "FILE", help: "write a report as JUnit's XML", completes: "file", parse: reportFile },
+  html: {
+    value: "FILE",
+    help: "write a page with the failures and how to fix them",
+    completes: "file",
+    parse: reportFile,
+  },
   baseline: {
     value: "FILE",
     help: "an earlier report of --json: only new failures count for the exit code",

@@ -1,10 +1,16 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand, type ValuesOf } from "../command.ts";
-import { durationFrom, loadPart, quantityBetween, ratePerSecond, startTime } from "../flag-readers.ts";
+import { durationFrom, loadPart, quantityBetween, reportFile, startTime } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";
 
 const MAX_PROCESSES = 64;
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+function ratePerSecond(text: string): number {
+  const value = Number(text);
+  if (text !== "" && Number.isFinite(value) && value >= 0) return value;
+  throw new RangeError("must be a number per second");
+}
 
 const traffic = "The load";
 const report = "The report";
@@ -164,12 +170,14 @@ const loadFlags = {
     value: "FILE",
     help: "write a report as JSON, for merge; - is standard output",
     completes: "file",
+    parse: reportFile,
     group: report,
   },
   html: {
     value: "FILE",
     help: "write a report as HTML; - is standard output",
     completes: "file",
+    parse: reportFile,
     group: report,
   },
   generator: { help: "one of the processes that the command starts", isHidden: true },

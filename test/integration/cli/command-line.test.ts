@@ -85,6 +85,19 @@ describe("sluice", () => {
     expect(complaint).toBe("");
   });
 
+  it.each([
+    "conformance --pod a/b --quick",
+    "load exec web",
+  ])("%s: refuses a report's file before the run, not behind it", async (line) => {
+    for (const [flag, file, problem] of [
+      ["--json", tmpdir(), "is a directory"],
+      ["--html", "/nowhere/report.html", "cannot be written: no such file or directory"],
+    ] as const) {
+      const { exitCode, stderr } = await sluice(...line.split(" "), flag, file);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${flag} ${file}: ${problem}\n`)]);
+    }
+  });
+
   it("says in one line what the system refused, and ends with 1", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
