@@ -27,7 +27,7 @@ export function commandEndOf(
     case "exit":
       return { exitCode: outcome.code, message: printable(outcome.message) };
     case "failure": {
-      const message = printable(outcome.message);
+      const message = printable(outcome.message) || "the server gave no reason";
       const text = specOf(version).hasStatusJson ? message : `error executing remote command: ${message}`;
       return new SessionError("remote-failure", text, { status: outcome.status });
     }

@@ -183,6 +183,11 @@ describe("WebSocketExecutor", () => {
     });
   });
 
+  it("_ErrorStream: a failure without a message says so", async () => {
+    const executing = await executor((socket) => endSession(socket, '{"status":"Failure","message":null}'));
+    expect(await failure(executing.stream({}))).toMatchObject({ message: "the server gave no reason" });
+  });
+
   it.each([
     ["v4.channel.k8s.io", exitStatus(3), 3],
     ["v3.channel.k8s.io", "", 0],

@@ -316,6 +316,13 @@ describe("loadKubeconfig", () => {
     expect(await loaded.headers()).toEqual([["Authorization", "Bearer kept"]]);
   });
 
+  it("says what to do where there is none", async () => {
+    const environment = { HOME: folder };
+    await expect(loadKubeconfig(undefined, {}, { environment })).rejects.toThrow(
+      "kubeconfig: there is none: name a file by --kubeconfig or $KUBECONFIG, or write ~/.kube/config",
+    );
+  });
+
   it("names a file that is not there", async () => {
     await expect(loadKubeconfig(at("missing"))).rejects.toThrow(/missing: no such file or directory$/);
   });

@@ -96,7 +96,9 @@ export async function readKubeconfigEntries(
 
   const complain = (message: string) =>
     problems.push({ source: fileNames[0] ?? "kubeconfig", line: 0, column: 0, path: "", message });
-  if (wanted !== undefined && context === undefined) complain(`context ${quoted(wanted)} does not exist`);
+  if (files.length === 0 && selection.server === undefined)
+    complain("there is none: name a file by --kubeconfig or $KUBECONFIG, or write ~/.kube/config");
+  else if (wanted && context === undefined) complain(`context ${quoted(wanted)} does not exist`);
   else if (clusterName !== undefined && cluster === undefined)
     complain(`cluster ${quoted(clusterName)} does not exist`);
   else if (cluster === undefined && selection.server === undefined)
@@ -152,9 +154,8 @@ function refuseTwoMethods(user: Section): void {
       `more than one authentication method found; found [${methods.join(" ")}], only one is allowed`,
     );
   }
-  if (user.has("tokenFile") && methods.includes("basicAuth")) {
+  if (user.has("tokenFile") && methods.includes("basicAuth"))
     user.problem("tokenFile", "username/password or bearer token may be set, but not both");
-  }
   for (const name of ["client-certificate", "client-key"]) {
     if (user.has(name) && user.has(`${name}-data`))
       user.problem(`${name}-data`, `and ${name} are both specified`);
@@ -233,9 +234,8 @@ function readExec(user: Section, folder: string): ExecPlugin {
   if (!exec.has("apiVersion")) exec.problem("apiVersion", "is required");
   const apiVersion = exec.choice("apiVersion", EXEC_API_VERSIONS) ?? EXEC_API_VERSIONS[0];
   // v1 has no default here (tools/clientcmd/api/v1/defaults.go).
-  if (apiVersion === EXEC_API_VERSIONS[1] && !exec.has("interactiveMode")) {
+  if (apiVersion === EXEC_API_VERSIONS[1] && !exec.has("interactiveMode"))
     exec.problem("interactiveMode", "is required");
-  }
   return {
     apiVersion,
     // A bare name is searched in $PATH; a path is relative to the file's folder.
