@@ -130,8 +130,8 @@ function reporting(metrics: RecordingMetrics, uploads: UploadReports, logger: Lo
     onLeft: (outcome, file) => {
       if (outcome === "empty") return;
       metrics.left(outcome);
-      if (outcome === "finished") logger.info({ file }, "finished a recording that a dead writer left");
-      else logger.error({ file }, "set aside a changed recording that a dead writer left");
+      if (outcome === "finished") logger.info({ file }, "finished a recording that its writer left");
+      else logger.error({ file }, "set aside a changed recording that its writer left");
     },
     onLeftProblem: (problem) =>
       logger.warn({ problem }, "some files of dead writers could not be finished or removed"),

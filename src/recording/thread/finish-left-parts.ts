@@ -1,4 +1,4 @@
-import type { KeyObject } from "node:crypto";
+import { type KeyObject, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { link, lstat, open, rename, rm, unlink } from "node:fs/promises";
 import path from "node:path";
@@ -48,7 +48,8 @@ export async function finishLeftParts(
       await promisify(disk.syncNames)(target);
       onOutcome(outcome, file);
     } catch {
-      // The next search tries again; once the part has this writer's name, the next start does.
+      // The next search tries again; it leaves alone what has the name of a living writer.
+      await rename(claimed, partOf(target, randomUUID())).catch(() => {});
     }
   }
   if (problem !== undefined) throw problem;

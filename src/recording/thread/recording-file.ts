@@ -1,7 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { OutputLine } from "../format/output-line.ts";
 import type { Disk } from "./disk.ts";
 
-/** The name of an unfinished recording by this writer. */
+/** The name of an unfinished recording by this writer. If no such writer lives, the next search finishes it. */
 export function partOf(file: string, writer: string): string {
   return `${file}.${writer}.part`;
 }
@@ -90,19 +91,29 @@ export class RecordingFile {
         failure = problem as Error;
       }
       this.close();
-      if (failure === null) this.#disk.syncNames(this.#file, done);
-      else done(failure);
+      if (failure === null) return this.#disk.syncNames(this.#file, done);
+      this.#giveUp();
+      done(failure);
     });
   }
 
-  /** Closes the file under its unfinished name, without a partly written line. */
+  /** Closes the file unfinished, without a partly written line. A search finishes it later. */
   leave(): void {
     try {
       this.#disk.truncate(this.#handle, this.#position);
     } catch {
-      // The next start removes the partial line.
+      // The search removes the partial line.
     }
     this.close();
+    this.#giveUp();
+  }
+
+  #giveUp(): void {
+    try {
+      this.#disk.rename(this.#part, partOf(this.#file, randomUUID()));
+    } catch {
+      // With this writer's name, the next start finishes it.
+    }
   }
 
   /** Removes the file, because the session did not start. */

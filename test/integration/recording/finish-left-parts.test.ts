@@ -169,6 +169,50 @@ describe("a recording that its writer left", () => {
     expect(readFileSync(file, "utf8")).toBe("another");
   });
 
+  it("is finished later if it could not be at once, also by the same writer", async () => {
+    leave();
+    writeFileSync(file, "in the way");
+    expect(await look()).toEqual([]);
+    rmSync(file);
+    expect(await look()).toEqual(["finished"]);
+    expect(await verifyRecording(file, [publicKey])).toMatchObject({ verdict: "unchanged" });
+  });
+
+  it.each([
+    "write",
+    "sync",
+  ] as const)("is finished later by its living writer, whose %s failed", async (fault) => {
+    const lease = new WriterLease(folder, "new");
+    let isFull = false;
+    const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    const disk: Disk = {
+      ...systemDisk,
+      write: (...args) => {
+        if (isFull && fault === "write") throw full;
+        systemDisk.write(...args);
+      },
+      sync: (handle, done) => (isFull ? done(full) : systemDisk.sync(handle, done)),
+    };
+    const part = new RecordingFile(disk, file, partOf(file, "new"));
+    const writer = new SessionWriter(part, { facts: FACTS, maxOutputBytes: 1024 }, privateKey);
+    writer.output("stdout", 10, Buffer.from("shown\n"));
+    expect(writer.flush(10)).toBeUndefined();
+    isFull = true;
+    writer.end(20, Date.UTC(2026, 0, 1), "completed", 0);
+    if (fault === "write") {
+      expect(writer.flush(20)).toBe(full);
+      part.leave();
+    } else {
+      expect(writer.flush(20)).toBeUndefined();
+      expect(await new Promise((resolve) => part.finish(resolve))).toBe(full);
+    }
+    isFull = false;
+    expect(await look()).toEqual(["finished"]);
+    lease.end();
+    expect(await verifyRecording(file, [publicKey])).toMatchObject({ verdict: "unchanged" });
+    expect(play(readFileSync(file, "utf8")).shown).toBe("shown\n");
+  });
+
   it("is set aside if it was changed meanwhile", async () => {
     const part = leave();
     writeFileSync(part, readFileSync(part, "utf8").replace("line 2", "lime 2"));
