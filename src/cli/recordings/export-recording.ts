@@ -1,5 +1,5 @@
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
-import { parseEvent, parseHeader } from "../../recording/format/asciicast.ts";
+import { parseEvent, parseHeader, type RecordedEvent } from "../../recording/format/asciicast.ts";
 import {
   digestLine,
   digestOf,
@@ -28,7 +28,8 @@ export async function exportRecording(file: string, values: Values): Promise<num
     throw new UsageError("--stream is for text and raw");
   switch (format) {
     case "asciicast-v3":
-      await exportLines(file, isRedacted ? new Redaction(file, redact, redactsCommand) : undefined);
+      if (isRedacted) await exportRedacted(file, redact, redactsCommand);
+      else await exportLines(file);
       return 0;
     case "asciicast-v2":
       await exportVersion2(file);
@@ -39,7 +40,7 @@ export async function exportRecording(file: string, values: Values): Promise<num
   }
 }
 
-async function exportLines(file: string, redaction: Redaction | undefined): Promise<void> {
+async function exportLines(file: string, redaction?: Redaction): Promise<void> {
   let isBegun = false;
   const rest = await readLines(file, (line) => {
     if (!isBegun) {
@@ -57,19 +58,89 @@ async function exportLines(file: string, redaction: Redaction | undefined): Prom
 
 const LINE_FEED = Buffer.from("\n");
 
+/** Reads the file twice: events that share a text are known only after the last of them. */
+async function exportRedacted(
+  file: string,
+  texts: readonly string[],
+  redactsCommand: boolean,
+): Promise<void> {
+  const shared = new SharedTexts(texts);
+  if (texts.length > 0) await readRecording(file, { onEvent: (event) => shared.add(event) });
+  const redaction = new Redaction(file, texts, redactsCommand, shared);
+  await exportLines(file, redaction);
+  const missing = new Set(texts).size - redaction.found.size;
+  if (missing === 0) return;
+  process.stderr.write(`warning: no event has ${missing} of the ${new Set(texts).size} texts to redact\n`);
+}
+
+/** Finds texts that several events of output share, as a shell's echo of each typed key. */
+class SharedTexts {
+  readonly found = new Set<string>();
+  /** Events that have a part of a text; the first is 1. */
+  readonly events = new Set<number>();
+  readonly #texts: readonly string[];
+  readonly #longest: number;
+  /** Of each stream, the latest characters, and the events that they are of. */
+  readonly #tails = new Map<string, { text: string; parts: [index: number, length: number][] }>();
+  #stream = "stdout";
+  #index = 0;
+
+  constructor(texts: readonly string[]) {
+    this.#texts = texts;
+    this.#longest = Math.max(0, ...texts.map(({ length }) => length));
+  }
+
+  add({ code, data }: RecordedEvent): void {
+    this.#index += 1;
+    if (code === "s") this.#stream = data;
+    if (code !== "o" || data === "") return;
+    const tail = this.#tails.get(this.#stream) ?? { text: "", parts: [] };
+    const whole = tail.text + data;
+    const parts: [number, number][] = [...tail.parts, [this.#index, data.length]];
+    for (const text of this.#texts)
+      for (let at = whole.indexOf(text); at !== -1; at = whole.indexOf(text, at + 1))
+        this.#mark(text, at, parts);
+    let extra = Math.max(0, whole.length - this.#longest + 1);
+    const text = whole.slice(extra);
+    while (extra > 0) {
+      const [first] = parts as [[number, number]];
+      const cut = Math.min(extra, first[1]);
+      extra -= cut;
+      first[1] -= cut;
+      if (first[1] === 0) parts.shift();
+    }
+    this.#tails.set(this.#stream, { text, parts });
+  }
+
+  #mark(text: string, at: number, parts: readonly (readonly [index: number, length: number])[]): void {
+    this.found.add(text);
+    let begin = 0;
+    for (const [index, length] of parts) {
+      if (begin < at + text.length && begin + length > at) this.events.add(index);
+      begin += length;
+    }
+  }
+}
+
 /** Replaces lines but keeps their digests. Writes the salt of each line that stays after it. */
 class Redaction {
   readonly #file: string;
   readonly #texts: readonly string[];
   readonly #redactsCommand: boolean;
+  readonly #shared: SharedTexts;
+  /** The texts that were somewhere. */
+  readonly found: Set<string>;
   #header: string | undefined;
   #seed: Buffer | undefined;
   #index = 0;
+  #isLastShared = false;
 
-  constructor(file: string, texts: readonly string[], redactsCommand: boolean) {
+  constructor(file: string, texts: readonly string[], redactsCommand: boolean, shared: SharedTexts) {
     this.#file = file;
     this.#texts = texts;
     this.#redactsCommand = redactsCommand;
+    this.#shared = shared;
+    this.found = shared.found;
   }
 
   line(line: string): string[] {
@@ -85,8 +156,12 @@ class Redaction {
     const event = parseEvent(line);
     if (event === undefined) throw new RecordingFileError(`${this.#file} has a line that is not an event`);
     const { interval, code, data } = event;
-    const isHit = this.#texts.some((text) => hasText(code, data, text));
-    if (!isHit) return [line, saltLine(saltOf(this.#seed, this.#index))];
+    const hits = this.#texts.filter((text) => hasText(code, data, text));
+    for (const text of hits) this.found.add(text);
+    // Exact bytes follow the output that they are of.
+    const isShared = code === "b" ? this.#isLastShared : this.#shared.events.has(this.#index);
+    this.#isLastShared = isShared;
+    if (hits.length === 0 && !isShared) return [line, saltLine(saltOf(this.#seed, this.#index))];
     const digest = digestLine(digestOf(saltOf(this.#seed, this.#index), line));
     return [`[${interval.toFixed(3)}, "m", "redacted"]`, digest];
   }
@@ -98,14 +173,27 @@ class Redaction {
     this.#seed = seed;
     const salt = saltOf(this.#seed, 0);
     const parsed = parseHeader(header);
-    const command = parsed?.sluice?.command ?? [];
-    if (!this.#redactsCommand && this.#texts.some((text) => hasText("command", command.join(" "), text)))
-      throw new RecordingFileError(`${this.#file} has this text in its command line: add --redact-command`);
-    if (!this.#redactsCommand) return [header, EXPLICIT_SALTS, saltLine(salt)];
-    const { command: _, ...rest } = parsed ?? {};
+    const { command: shown = "", ...rest } = parsed ?? {};
     const facts = { ...parsed?.sluice, command: [] };
-    return [JSON.stringify({ ...rest, sluice: facts }), EXPLICIT_SALTS, digestLine(digestOf(salt, header))];
+    const left = JSON.stringify({ ...rest, sluice: facts });
+    const command = parsed?.sluice?.command ?? [];
+    for (const text of this.#texts) {
+      if (valuesOf({ ...rest, sluice: facts }).some((value) => value.includes(text)))
+        throw new RecordingFileError(`${this.#file} has this text in its header, beside the command line`);
+      if (![shown, ...command, command.join(" ")].some((each) => each.includes(text))) continue;
+      this.found.add(text);
+      if (!this.#redactsCommand)
+        throw new RecordingFileError(`${this.#file} has this text in its command line: add --redact-command`);
+    }
+    if (!this.#redactsCommand) return [header, EXPLICIT_SALTS, saltLine(salt)];
+    return [left, EXPLICIT_SALTS, digestLine(digestOf(salt, header))];
   }
+}
+
+/** The texts in a value of JSON. */
+function valuesOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(valuesOf) : [];
 }
 
 /** Exact bytes are base64; the facts of archives, gaps and connections are JSON. */

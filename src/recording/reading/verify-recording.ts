@@ -7,9 +7,15 @@ import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
 interface Verified extends Omit<CheckedRecording, "verdict"> {
-  /** `unknown-key`: unchanged, but none of the given keys signed it. */
-  readonly verdict: CheckedRecording["verdict"] | "bad-signature" | "unknown-key";
+  /**
+   * `unknown-key`: unchanged, but none of the given keys signed it. `misnamed`: genuine, in the place of
+   * another session's recording.
+   */
+  readonly verdict: CheckedRecording["verdict"] | "bad-signature" | "unknown-key" | "misnamed";
 }
+
+/** Exports and copies may have any other name. */
+const NAMED_BY_SESSION = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.cast$/;
 
 /** Checks a file's chain and signature, without a server. Rejects with RecordingFileError. */
 export async function verifyRecording(file: string, keys: readonly KeyObject[]): Promise<Verified> {
@@ -20,7 +26,12 @@ export async function verifyRecording(file: string, keys: readonly KeyObject[]):
   if (head === undefined || signature === undefined) return checked;
   const key = keys.find((each) => keyNameOf(each) === head.key);
   if (key === undefined) return { ...checked, verdict: "unknown-key", problem: `no key is ${head.key}` };
-  if (isSignedBy(head, signature, key)) return checked;
+  if (isSignedBy(head, signature, key)) {
+    const [, named = head.session] = NAMED_BY_SESSION.exec(path.basename(file)) ?? [];
+    if (named === head.session) return checked;
+    const problem = `it is the recording of session ${head.session}`;
+    return { ...checked, verdict: "misnamed", problem };
+  }
   return { ...checked, verdict: "bad-signature", problem: "the signature is not of this end" };
 }
 

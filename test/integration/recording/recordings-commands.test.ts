@@ -231,7 +231,7 @@ describe("sluice recordings", () => {
         "sluice recordings: AT/foreign.cast is not a recording of Sluice",
       ],
       [
-        "recordings export damaged.cast --redact a",
+        "recordings export damaged.cast --redact zz",
         "sluice recordings: AT/damaged.cast has a line that is not an event",
       ],
       ["recordings verify absent", "sluice recordings: AT/absent: no such file or folder"],
