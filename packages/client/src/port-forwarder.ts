@@ -19,7 +19,10 @@ export interface PortForwarderOptions {
   openStream(remotePort: number): Promise<ForwardedStream>;
   /** A local connection was accepted. Default: ignored. */
   onConnection?(port: ListeningPort): void;
-  /** A local connection failed; the forward continues. Default: ignored. */
+  /**
+   * A local connection failed, or another program listens on one of both addresses of "localhost";
+   * the forward continues. Default: ignored.
+   */
   onError?(port: ListeningPort, error: Error): void;
 }
 
@@ -76,6 +79,7 @@ export class PortForwarder {
     const problems: string[] = [];
     for (const group of groups) {
       const results: ListeningPort[] = [];
+      const taken: [ListeningPort, Error][] = [];
       for (const address of group) {
         // Every address of a mapping gets the same port; for port 0, the first address's one.
         const local = mapping.local || listening[0]?.local || results[0]?.local || 0;
@@ -83,6 +87,8 @@ export class PortForwarder {
           results.push(await this.#listen(address, { ...mapping, local }));
         } catch (error) {
           problems.push(`unable to create listener: Error ${systemErrorText(error)}`);
+          if ((error as NodeJS.ErrnoException).code === "EADDRINUSE")
+            taken.push([{ ...mapping, local, address }, new Error(systemErrorText(error))]);
         }
       }
       if (results.length === 0) {
@@ -91,6 +97,7 @@ export class PortForwarder {
           `unable to listen on port ${mapping.local}: Listeners failed to create with the following errors: [${all}]`,
         );
       }
+      for (const [port, error] of taken) this.#options.onError?.(port, error);
       listening.push(...results);
     }
     return listening;

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ForwardedStream } from "../../../packages/client/src/forwarded-stream.ts";
@@ -68,6 +69,10 @@ async function forwarding(openStream: (port: number) => Promise<ForwardedStream>
   const [listening] = await forwarder.start();
   closing.push(() => forwarder.close());
   return listening?.local ?? 0;
+}
+
+function hasIPv6Loopback(): boolean {
+  return (networkInterfaces().lo ?? []).some(({ address }) => address === "::1");
 }
 
 async function local(port: number): Promise<Socket> {
@@ -478,6 +483,25 @@ describe("PortForwarder", () => {
     await expect(new PortForwarder({ ...taken, addresses: ["web"] }).start()).rejects.toThrow(
       "web is not a valid IP",
     );
+  });
+
+  it.skipIf(!hasIPv6Loopback())("another program on one address of localhost is named", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    closing.push(async () => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const errors: string[] = [];
+    const forwarder = new PortForwarder({
+      ports: [{ local: port, remote: 80 }],
+      openStream: () => Promise.reject(new Error("unused")),
+      onError: ({ address, local, remote }, error) =>
+        errors.push(`${address}:${local} -> ${remote}: ${error.message}`),
+    });
+    closing.push(() => forwarder.close());
+    expect(await forwarder.start()).toEqual([{ address: "::1", local: port, remote: 80 }]);
+    expect(errors).toEqual([
+      `127.0.0.1:${port} -> 80: listen tcp 127.0.0.1:${port}: bind: address already in use`,
+    ]);
   });
 
   it("TestForwardPortsReturnsNilWhenStopChanIsClosed: closing ends the listener and its connections", async () => {
