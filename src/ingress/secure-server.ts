@@ -62,6 +62,10 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
       ticketKeys,
     });
     answerPlainHttp(server);
+    // Of a handshake that takes too long, node:tls only tells; its HTTPS servers destroy the socket.
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+      if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
+    });
     return server.on("secureConnection", onSecure);
   });
   const server = createServer({ noDelay: true }, (socket) => {

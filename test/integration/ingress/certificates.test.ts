@@ -12,6 +12,7 @@ import {
   type SelfSignedCertificate,
 } from "../../../packages/client/src/net/self-signed.ts";
 import { backend, FrontDoor, ingressObject } from "../../support/front-door.ts";
+import { clientHello } from "../../support/tls-records.ts";
 
 /** The type of TLS's record. */
 const KINDS = ["rsa", "ec"] as const;
@@ -194,7 +195,10 @@ describe("the listener", () => {
     try {
       const socket = connect(door.httpsPort, "127.0.0.1");
       socket.write(Buffer.from([22, 3, 1]));
-      await once(socket, "close");
+      // This one gets a ServerHello, and says nothing to it.
+      const greeted = connect(door.httpsPort, "127.0.0.1").resume();
+      greeted.write(clientHello());
+      await Promise.all([once(socket, "close"), once(greeted, "close")]);
     } finally {
       await door.stop();
     }
