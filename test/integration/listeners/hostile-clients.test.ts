@@ -1,9 +1,13 @@
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
+import { get as getPlain, type IncomingMessage } from "node:http";
+import { get } from "node:https";
 import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { FRAME, PREFACE } from "../../support/frame-peer.ts";
-import { webOn } from "../../support/gateway-files.ts";
+import { GatewayFiles, selfSignedPair, webOn } from "../../support/gateway-files.ts";
 import { frameOf } from "../../support/http2-frames.ts";
 import { ADMIN_TOKEN, RuntimeNode, WEB_SANDBOX } from "../../support/runtime-node.ts";
 import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";
@@ -30,12 +34,16 @@ interface Target {
   readonly token: string;
   readonly read: string;
   readonly exec: string;
+  readonly isTls: boolean;
 }
 
 let node: RuntimeNode;
-let api: TestGateway;
+/** Its kubelet listener is over TLS. */
+let secureNode: RuntimeNode;
+const gateways: TestGateway[] = [];
 let targets: Readonly<Record<string, Target>>;
 let isLong = false;
+const files = new GatewayFiles();
 const unhandled: unknown[] = [];
 const note = (reason: unknown): number => unhandled.push(reason);
 
@@ -45,41 +53,54 @@ beforeAll(async () => {
     const labels = { ...WEB_SANDBOX.labels, "io.kubernetes.pod.name": name, "io.kubernetes.pod.uid": name };
     return { ...WEB_SANDBOX, id: name, metadata: { ...WEB_SANDBOX.metadata, name, uid: name }, labels };
   });
-  node = await RuntimeNode.start({
-    script: { ListPodSandbox: () => ({ items: isLong ? [WEB_SANDBOX, ...many] : [WEB_SANDBOX] }) },
-    // No end, and more than all buffers on the way hold.
-    streaming: {
-      onStream: (name, stream) => void (name === "stdout" && stream.write(Buffer.alloc(32 << 20))),
-    },
-    more: { timeouts, limits: { maxRuntimeMessageBytes: "64Mi" } },
-  });
-  api = await startTestGateway({
-    scheme: "http",
-    ...webOn(Number(node.authority.split(":")[1])),
-    configuration: { timeouts },
-  });
+  const startNode = (listener: object) =>
+    RuntimeNode.start({
+      script: { ListPodSandbox: () => ({ items: isLong ? [WEB_SANDBOX, ...many] : [WEB_SANDBOX] }) },
+      // No end, and more than all buffers on the way hold.
+      streaming: {
+        onStream: (name, stream) => void (name === "stdout" && stream.write(Buffer.alloc(32 << 20))),
+      },
+      listener,
+      more: { timeouts, limits: { maxRuntimeMessageBytes: "64Mi" } },
+    });
+  node = await startNode({});
+  const { cert, key } = await selfSignedPair("node");
+  const [certFile, keyFile] = [files.write("tls.crt", cert), files.write("tls.key", key)];
+  secureNode = await startNode({ tls: { certFile, keyFile } });
+  const port = Number(node.authority.split(":")[1]);
+  for (const scheme of ["http", "https"] as const)
+    gateways.push(await startTestGateway({ scheme, ...webOn(port), configuration: { timeouts } }));
+  const [kubelet, secureKubelet] = [node, secureNode].map((each) => ({
+    port: Number(each.authority.split(":")[1]),
+    token: ADMIN_TOKEN,
+    read: "/pods",
+    exec: "/exec/default/web/main?command=id&output=1",
+    isTls: each === secureNode,
+  })) as [Target, Target];
+  const [api, secureApi] = gateways.map(({ apiServerUrl, token }) => ({
+    port: Number(new URL(apiServerUrl).port),
+    token,
+    read: "/api/v1/namespaces/default/pods",
+    exec: "/api/v1/namespaces/default/pods/web/exec?command=id&stdout=true&container=main",
+    isTls: apiServerUrl.startsWith("https:"),
+  })) as [Target, Target];
+  const adminPort = Number(new URL(node.adminUrl).port);
   targets = {
-    kubelet: {
-      port: Number(node.authority.split(":")[1]),
-      token: ADMIN_TOKEN,
-      read: "/pods",
-      exec: "/exec/default/web/main?command=id&output=1",
-    },
-    admin: { port: Number(new URL(node.adminUrl).port), token: "", read: "/metrics", exec: "/metrics" },
-    API: {
-      port: Number(new URL(api.apiServerUrl).port),
-      token: api.token,
-      read: "/api/v1/namespaces/default/pods",
-      exec: "/api/v1/namespaces/default/pods/web/exec?command=id&stdout=true&container=main",
-    },
+    kubelet,
+    admin: { port: adminPort, token: "", read: "/metrics", exec: "/metrics", isTls: false },
+    API: api,
+    "kubelet's TLS": secureKubelet,
+    "API's TLS": secureApi,
   };
   process.on("unhandledRejection", note).on("uncaughtExceptionMonitor", note);
 });
 afterEach(() => expect(unhandled).toEqual([]));
 afterAll(async () => {
   process.off("unhandledRejection", note).off("uncaughtExceptionMonitor", note);
-  await api.stop();
+  for (const gateway of gateways) await gateway.stop();
+  await secureNode.stop();
   await node.stop();
+  files.remove();
 });
 
 type Act = (target: Target, open: () => Socket) => void;
@@ -202,24 +223,47 @@ const ACTS: Readonly<Record<string, Act>> = {
 };
 
 /** An honest client's answer. */
-async function honest({ port, token, read: path }: Target): Promise<number> {
+async function honest({ port, token, read: path, isTls }: Target): Promise<number | undefined> {
   const headers = { Authorization: `Bearer ${token}`, Connection: "close" };
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
-  await response.arrayBuffer();
-  return response.status;
+  const asked = (isTls ? get : getPlain)({
+    port,
+    host: "127.0.0.1",
+    path,
+    headers,
+    rejectUnauthorized: false,
+  });
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  await once(response.resume(), "end");
+  return response.statusCode;
+}
+
+/** A client's socket, which its act may read, and reset in the middle of a record. */
+function dial({ port, isTls }: Target): Socket {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  if (!isTls) return socket;
+  const secure = connectTls({ socket, rejectUnauthorized: false });
+  secure.resetAndDestroy = () => {
+    socket.resetAndDestroy();
+    return secure.destroy();
+  };
+  return secure;
 }
 
 const descriptors = (): number => readdirSync("/proc/self/fd").length;
 
-describe.each(["kubelet", "admin", "API"])("the %s listener lets go of a client that sends", (name) => {
+const LISTENERS = ["kubelet", "admin", "API", "kubelet's TLS", "API's TLS"];
+
+describe.each(LISTENERS)("the %s listener lets go of a client that sends", (name) => {
   it.each(Object.keys(ACTS))("%s", { timeout: 2 * LONG_MS }, async (what) => {
     const target = targets[name] as Target;
     expect(await honest(target)).toBe(200);
     isLong = /not read/.test(what);
-    const before = descriptors() - node.streaming.openSockets;
+    const held = (): number => node.streaming.openSockets + secureNode.streaming.openSockets;
+    const before = descriptors() - held();
     const clients: Socket[] = [];
     ACTS[what]?.(target, () => {
-      const socket = connect({ port: target.port, host: "127.0.0.1", allowHalfOpen: true });
+      const socket = dial(target);
       socket.on("error", () => {}).pause();
       clients.push(socket);
       onTestFinished(() => void socket.destroy());
@@ -228,8 +272,7 @@ describe.each(["kubelet", "admin", "API"])("the %s listener lets go of a client 
     expect(await honest(target)).toBe(200);
     // The clients' own ends may stay, and those of the runtime's streaming server.
     const ends = () => `${descriptors() - before} descriptors of ${clients.length} clients`;
-    const own = (): number =>
-      clients.filter(({ destroyed }) => !destroyed).length + node.streaming.openSockets;
+    const own = (): number => clients.filter(({ destroyed }) => !destroyed).length + held();
     onTestFinished(() => {
       isLong = false;
     });
