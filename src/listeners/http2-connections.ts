@@ -239,7 +239,7 @@ export class Http2Connections {
       clearTimeout(timer);
       timer = setTimeout(end, isClosing(session) ? LAST_CLOSE_MS : this.#idleMs).unref();
     };
-    // node:http2 closes no connection in the middle of a frame or head, nor one that its client keeps open.
+    // node:http2 does not close a connection within a frame or head, or one that its client keeps open.
     const end = (): void => {
       if (isClosing(session)) socket.destroy();
       else session.close();

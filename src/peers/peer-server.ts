@@ -202,7 +202,7 @@ export function createPeerServer(parts: PeerServerParts): Server {
     }
     logger.warn(
       { remoteAddress: socket.remoteAddress },
-      "a connection has a certificate that is no replica's",
+      "a connection has a certificate that does not belong to a replica",
     );
     return false;
   });

@@ -203,7 +203,7 @@ export class ConnectionDispatcher {
     recipient.take(name, id, socket, () => this.#takeBack(id));
   }
 
-  /** No worker took it in time. Nothing of it was read, so the answer is the protocol's first one. */
+  /** No worker took it in time. Nothing of it was read, so the protocol begins with this answer. */
   #refuse(accepted: Accepted): void {
     const { name, socket, network } = accepted;
     this.#waiting.delete(accepted);

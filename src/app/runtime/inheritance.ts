@@ -79,7 +79,7 @@ function activated(
   for (const [index, name] of named.entries()) {
     if (!configured.includes(name)) {
       const expected = `FileDescriptorName= must be one of ${configured.join(", ")}`;
-      throw wrong("LISTEN_FDNAMES", `${JSON.stringify(name)} is no configured listener: ${expected}`);
+      throw wrong("LISTEN_FDNAMES", `${JSON.stringify(name)} is not a configured listener: ${expected}`);
     }
     if (sockets.has(name)) throw wrong("LISTEN_FDNAMES", `two sockets are named ${JSON.stringify(name)}`);
     sockets.set(name, { descriptor: FIRST_DESCRIPTOR + index });

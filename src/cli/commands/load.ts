@@ -51,7 +51,7 @@ const loadFlags = {
   },
   direction: {
     value: "NAME",
-    help: "direction of the bytes; echo: both ways",
+    help: "direction of the bytes; echo sends them there and back",
     default: "echo",
     choices: ["echo", "upload", "download"],
     group: traffic,

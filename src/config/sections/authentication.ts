@@ -239,7 +239,7 @@ function claimsOf(text: string): Readonly<Record<string, string>> {
 function checkHeaderName(name: string): string | undefined {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)
     ? undefined
-    : `${JSON.stringify(name)} is no header name`;
+    : `${JSON.stringify(name)} is not a header name`;
 }
 
 function checkIssuerUrl(value: string): string | undefined {

@@ -134,7 +134,7 @@ function checkRule(values: PolicyRule, section: Section): void {
     section.problem("match", "ports belong to connections; maxDuration and idleTimeout belong to sessions");
   }
   if (values.action === "allow" && values.message !== undefined) {
-    section.problem("message", "is told to users who are refused; the action allow refuses nobody");
+    section.problem("message", "is shown to refused users, and the action allow refuses none");
   }
 }
 

@@ -52,9 +52,9 @@ describe("inherit", () => {
     [{ LISTEN_FDS: "2", LISTEN_FDNAMES: "admin:admin" }, 'two sockets are named "admin"'],
     [
       { LISTEN_FDS: "1", LISTEN_FDNAMES: "sluice-api.socket" },
-      '"sluice-api.socket" is no configured listener: FileDescriptorName= must be one of admin, apiServer',
+      '"sluice-api.socket" is not a configured listener: FileDescriptorName= must be one of admin, apiServer',
     ],
-    [{ LISTEN_FDS: "1" }, '"" is no configured listener'],
+    [{ LISTEN_FDS: "1" }, '"" is not a configured listener'],
     [{ SLUICE_SUCCESSION: '{"version":9}' }, "is of version 9, and this program knows 1"],
   ])("refuses %j", (environment, message) => {
     expect(() => inherit({ LISTEN_PID: "7", ...environment }, CONFIGURED, 7)).toThrow(message);

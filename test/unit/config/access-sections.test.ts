@@ -84,7 +84,10 @@ kubelet: { allowedAddresses: [127.0.0.1], certificateAuthorityFile: ca.crt, veri
       '"HS256" is not supported',
     ],
     ["authentication: {requestHeader: {}}", "authentication.requestHeader.clientCAFile: is required"],
-    ["authentication: {requestHeader: {clientCAFile: a, groupHeaders: ['a b']}}", '"a b" is no header name'],
+    [
+      "authentication: {requestHeader: {clientCAFile: a, groupHeaders: ['a b']}}",
+      '"a b" is not a header name',
+    ],
     ["authentication: {tokenReview: {url: 'https://u:p@h'}}", "must not hold credentials"],
     ["authentication: {anonymous: true}", "authentication.anonymous: must be a map"],
     ["audit: {log: {}}", "audit.log.path: is required"],

@@ -125,7 +125,7 @@ describe("parseYamlDocuments", () => {
     {
       name: "a program",
       text: "\u007fELF\u0002\u0001\u0001\u0000\u0000: [",
-      problems: ["f.yaml: the file is no text: it has NUL bytes"],
+      problems: ["f.yaml: the file is not text: it has NUL bytes"],
     },
     {
       name: "a file past the bound",

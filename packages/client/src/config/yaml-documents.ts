@@ -97,7 +97,7 @@ export function* readYamlDocuments(
   }
   // YAML 1.2 section 5.1. Must not print a binary that was named by mistake.
   if (text.includes("\0")) {
-    const message = "the file is no text: it has NUL bytes";
+    const message = "the file is not text: it has NUL bytes";
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
   // The YAML reader counts a scalar as a level, too. It refuses deeper documents, and names the line.

@@ -101,9 +101,9 @@ function tlsErrorText(error: SocketError): string | undefined {
   return code.startsWith("ERR_SSL_") ? `tls: ${error.reason ?? code}` : undefined;
 }
 
-/** Names of a certificate that an error quotes, as in Go. Past it only their number is told. */
+/** Names of a certificate that an error quotes, as in Go. Past it only their number is given. */
 const MAX_QUOTED_NAMES = 99;
-/** Characters of the names that an error quotes. Past it only their number is told. */
+/** Characters of the names that an error quotes. Past it only their number is given. */
 const MAX_QUOTED_NAME_CHARACTERS = 4_096;
 
 function nameText(error: SocketError): string {

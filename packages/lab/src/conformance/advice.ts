@@ -60,7 +60,7 @@ idle_timeout: 14700s`,
 
 const buffering: Advice = {
   title: "Pass bytes on as they come",
-  text: "Interactive sessions need each message at once, both ways.",
+  text: "Interactive sessions need each message at once, in both directions.",
   settings: {
     nginx: "# in location / { }\nproxy_buffering off;\nproxy_request_buffering off;",
     HAProxy: "# in defaults\nno option http-buffer-request",

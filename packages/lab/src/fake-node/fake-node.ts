@@ -125,7 +125,7 @@ function listen(options: FakeNodeOptions, node: ServingNode): Server {
         const decision = refusal === undefined ? decide(request, node) : { refusal };
         if ("refusal" in decision) refuseUpgrade(socket, decision.refusal);
         else if ("serve" in decision) decision.serve(socket, head);
-        else refuseUpgrade(socket, textRefusal(400, "a log is no upgrade"));
+        else refuseUpgrade(socket, textRefusal(400, "a log cannot be upgraded"));
       },
     },
     { tls: tlsOptionsOf(options) },

@@ -185,7 +185,7 @@ export async function openLog(path: string): Promise<FileHandle> {
   const file = await open(path, "r");
   if ((await file.stat()).isFile()) return file;
   await file.close();
-  throw new Error("the log is no regular file");
+  throw new Error("the log is not a regular file");
 }
 
 /** The path's current file if it is another one, or the same one truncated. */

@@ -77,7 +77,7 @@ describe("the policy section", () => {
     [rule({ name: "a b" }), [`${at}.name: must be 1 to 63 letters, digits, dots, dashes or underscores`]],
     [
       rule({ message: "no" }),
-      [`${at}.message: is told to users who are refused; the action allow refuses nobody`],
+      [`${at}.message: is shown to refused users, and the action allow refuses none`],
     ],
     [
       rule({ action: "deny", maxDuration: "1h" }),

@@ -116,7 +116,7 @@ function unknownMethodOf({ code = "", message, rawPacket, bytesParsed = 0 }: Par
 
 /** Undefined if the connection itself failed. */
 function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) {
-  // The parser's code of a supported version whose line ends with LF alone, too.
+  // The parser also gives this code to a supported version if the line ends with LF alone.
   if (code === "HPE_INVALID_VERSION" && /CRLF/.test(message))
     return [400, "the request line does not end with CRLF"] as const;
   switch (code) {
@@ -124,7 +124,7 @@ function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) 
       return [431, `the request line and headers have more than ${maxHeaderBytes} bytes`] as const;
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return [413, "the extensions of the body's chunks are too large"] as const;
-    // The preface of HTTP/2 with prior knowledge, too: this server is one of HTTP/1.
+    // Also for the preface of HTTP/2 with prior knowledge: this server speaks HTTP/1.
     case "HPE_INVALID_VERSION":
     case "HPE_PAUSED_H2_UPGRADE":
       return [505, "unsupported protocol version"] as const;
@@ -205,7 +205,7 @@ function watch(socket: ParsedSocket, early: string, hasRequest: (socket: Duplex)
   parser[index] = executed;
 }
 
-/** Undefined if the line is not there yet. Its other faults are found by the parser. */
+/** Undefined until the line has arrived. The parser finds its other faults. */
 function lacksVersion(text: string): boolean | undefined {
   const [, line] = /^[\r\n]*([^\r\n]+)[\r\n]/.exec(text) ?? [];
   if (line !== undefined) return !/\/\d\.\d$/.test(line);

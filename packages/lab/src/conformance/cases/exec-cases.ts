@@ -110,7 +110,7 @@ export const execCases: readonly ConformanceCase[] = [
   }),
   ...onEach(HALF_CLOSING, "exec", {
     name: "binary",
-    requirement: "Every byte value passes unchanged, both ways.",
+    requirement: "Every byte value passes unchanged in both directions.",
     why: "Archives and images arrive broken if a hop treats the stream as text.",
     source: "client-go TestStreamRandomData; RFC 6455 section 5.6",
     severity: "must",
