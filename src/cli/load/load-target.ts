@@ -68,15 +68,22 @@ export async function serverSpecOf(flags: TargetValues, flag: string, url: strin
   };
 }
 
-/** Throws ConfigurationError for an invalid kubeconfig. */
+/**
+ * Throws ConfigurationError for an invalid kubeconfig, CredentialsError for one that cannot be used,
+ * and UsageError for flags that cannot.
+ */
 export async function openTarget(spec: TargetSpec): Promise<Target> {
   if (spec.type === "kubeconfig") return kubeconfigTarget(await loadKubeconfig(spec.file, spec.context));
   const { url, token, tls } = spec;
-  return new Target({
-    url,
-    tls,
-    headers: () => (token === undefined ? [] : [["Authorization", `Bearer ${token}`]]),
-  });
+  try {
+    return new Target({
+      url,
+      tls,
+      headers: () => (token === undefined ? [] : [["Authorization", `Bearer ${token}`]]),
+    });
+  } catch (error) {
+    throw new UsageError(`--server ${url}: ${systemErrorText(error)}`);
+  }
 }
 
 /** The target of a session. */

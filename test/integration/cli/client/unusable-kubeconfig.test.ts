@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CredentialsError } from "../../../../packages/client/src/kubernetes/credentials-error.ts";
+import { UsageError } from "../../../../src/cli/command.ts";
 import { runCommand } from "../../../../src/cli/command-line.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
 import { issueCertificate } from "../../../support/test-certificates.ts";
@@ -50,6 +51,27 @@ describe("a kubeconfig that cannot be used", () => {
     ["sessions", "list"],
     ["conformance", "--pod", "default/web", "--quick"],
   ];
+  it.each([
+    ["load", "exec", "web"],
+    ["conformance", "--pod", "default/web", "--quick"],
+  ])("and flags of %s that cannot be used are told to the user", async (name, ...words) => {
+    const certificate = files.write("client.crt", keys.certificate);
+    const key = files.write("other.key", keys.other);
+    const flags = [
+      "--server",
+      "https://127.0.0.1:1",
+      "--client-certificate",
+      certificate,
+      "--client-key",
+      key,
+    ];
+    const error = await runCommand(name, [...words, ...flags]).catch((reason: unknown) => reason);
+    expect(error).toEqual(expect.any(UsageError));
+    expect((error as Error).message).toMatch(
+      /^--server https:\/\/127\.0\.0\.1:1: tls: private key .*does not match public key/,
+    );
+  });
+
   it.each(cases)("with %s is a message to the user", async (_, kubeconfig, problem) => {
     for (const [name, ...words] of commands) {
       const at = words.includes("--") ? words.indexOf("--") : words.length;
