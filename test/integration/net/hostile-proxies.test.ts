@@ -2,7 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { connectThroughProxy } from "../../../packages/client/src/http/proxies/proxy-connection.ts";
 import { dialThroughProxy } from "../../../src/http/proxies/egress-proxy.ts";
 import { type Act, endlessly, slowly } from "../../support/hostile-acts.ts";
-import { listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";
+import { listenRaw, until } from "../../support/http/loopback.ts";
 
 /** Of proxies that answer, and of those that keep silent, whose time is what is tried. */
 const DIAL_MS = 20_000;
@@ -53,7 +53,6 @@ const OPENED: Record<string, string> = {
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  await until(() => openSocketCount() === 0, "all sockets closed");
 });
 
 async function proxyThat(act: Act) {
@@ -61,7 +60,8 @@ async function proxyThat(act: Act) {
   cleanups.push(proxy.close);
   const server = { host: "127.0.0.1", port: proxy.port };
   const taken = () => proxy.sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
-  return { server, taken };
+  const isLeft = () => proxy.sockets.every((socket) => socket.readableEnded || socket.destroyed);
+  return { server, taken, isLeft };
 }
 
 interface Server {
@@ -79,7 +79,7 @@ const WAYS = {
 it.each(Object.keys(WAYS) as (keyof typeof WAYS)[])("%s opens no tunnel by a hostile answer", async (way) => {
   const problems: string[] = [];
   for (const [name, [act, text]] of Object.entries(REFUSED)) {
-    const { server, taken } = await proxyThat(act);
+    const { server, taken, isLeft } = await proxyThat(act);
     const startedMs = performance.now();
     const isLate = text.test("timeout");
     const failure = await WAYS[way](server, isLate ? LATE_MS : DIAL_MS).then(
@@ -93,6 +93,7 @@ it.each(Object.keys(WAYS) as (keyof typeof WAYS)[])("%s opens no tunnel by a hos
     if (failure.length > 500) problems.push(`${name}: ${failure.length} characters`);
     if (performance.now() - startedMs > LATE_MS + SPARE_MS) problems.push(`${name}: too long`);
     if (taken() > MAX_TAKEN_BYTES) problems.push(`${name}: took ${taken()} bytes`);
+    await until(isLeft, `${name} is left`);
     const honest = await proxyThat(writes("HTTP/1.1 200 OK\r\n\r\n"));
     (await WAYS[way](honest.server)).destroy();
   }
