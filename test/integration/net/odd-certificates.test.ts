@@ -1,7 +1,9 @@
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { createServer, TLSSocket, type TlsOptions } from "node:tls";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { connectThroughProxy } from "../../../packages/client/src/http/proxies/proxy-connection.ts";
 import { dial } from "../../../packages/client/src/net/dial.ts";
 import { UpstreamTls } from "../../../packages/client/src/net/tls.ts";
 import {
@@ -9,6 +11,7 @@ import {
   issueCertificate,
   type TestCertificate,
 } from "../../support/test-certificates.ts";
+import { TunnelProxy } from "../../support/tunnel-proxy.ts";
 
 const NAME = "node.example";
 const DAY_MS = 86_400_000;
@@ -158,4 +161,45 @@ it("a server that negotiates again and again is refused the first time, as by Go
   });
   expect(String(await asked)).toMatch(/no.renegotiation/i);
   expect(done).toBe(0);
+});
+
+it.each([
+  "TLSv1.2",
+  "TLSv1.3",
+] as const)("a record of garbage over %s ends the connection, with its error", async (version) => {
+  const certificate = await issueCertificate({}, authority, { names: [NAME] });
+  const garbage = Buffer.concat([Buffer.from([0x17, 3, 3, 0, 20]), Buffer.alloc(20, 7)]);
+  const server = createTcpServer((tcp) => {
+    const options = { ...certificate, isServer: true, minVersion: version, maxVersion: version };
+    const socket = new TLSSocket(
+      tcp.on("error", () => {}),
+      options,
+    ).on("error", () => {});
+    socket.on("data", () => tcp.write(garbage));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const proxy = await TunnelProxy.start();
+  onTestFinished(async () => {
+    server.close();
+    await proxy.close();
+  });
+  const tls = new UpstreamTls({ ca: authority.cert, serverName: NAME });
+  const endpoint = { host: "127.0.0.1", port: (server.address() as AddressInfo).port, tls };
+  const through = { endpoint: { host: "127.0.0.1", port: proxy.port }, authorization: undefined };
+  for (const connected of [
+    dial(endpoint),
+    dial(endpoint, { reusesReads: true }),
+    connectThroughProxy(through, endpoint, {}),
+  ]) {
+    const socket = await connected;
+    socket.resume();
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.write("x");
+    await Promise.race([closed, delay(5_000)]);
+    expect([socket.destroyed, socket.errored?.message]).toEqual([
+      true,
+      expect.stringMatching(/SSL|bad record|AAD/i),
+    ]);
+  }
 });

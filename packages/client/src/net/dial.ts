@@ -58,7 +58,7 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
       socket.off("error", onError).off("lookup", onLookup).off("connect", onConnect).off("close", onClose);
-      socket.on("error", ignoreError);
+      socket.on("error", closeOnError);
     };
     const fail = (error: UpstreamError): void => {
       settle();
@@ -126,7 +126,10 @@ function timeoutText(endpoint: UpstreamEndpoint, address: string | undefined, is
   return `dial tcp ${joinHostPort(address, endpoint.port)}: i/o timeout`;
 }
 
-function ignoreError(): void {}
+/** Node reports a broken TLS record after the handshake, and leaves the connection open and silent. */
+function closeOnError(this: Socket, error: Error): void {
+  this.destroy(error);
+}
 
 /** Host and port of an http or https URL. */
 export function addressOfUrl(url: string): { host: string; port: number; isTls: boolean } {

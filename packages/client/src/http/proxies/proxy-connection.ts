@@ -151,7 +151,7 @@ export function secureSocket(
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
       secured.off("error", onError).off("close", onClose).off("secureConnect", onSecure);
-      secured.on("error", () => {});
+      secured.on("error", (error) => secured.destroy(error));
     };
     const fail = (error: UpstreamError): void => {
       settle();
