@@ -22,6 +22,7 @@ beforeEach(async () => {
 afterEach(() => gateway.stop());
 
 interface Answer {
+  /** 0 without an answer. */
   readonly status: number;
   readonly isReused: boolean;
   readonly session: Buffer | undefined;
@@ -44,7 +45,7 @@ async function ask(options: ConnectionOptions): Promise<Answer> {
   const isReused = socket.isSessionReused();
   session ??= socket.getSession();
   await once(socket, "close");
-  return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]), isReused, session };
+  return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0), isReused, session };
 }
 
 const certified = ({ cert, key }: SignedCertificate): ConnectionOptions => ({ cert, key });
@@ -77,7 +78,7 @@ it.each([
 ])("a certificate with %s is its own user's, or has no handshake", async (_, more) => {
   const large = signedCertificate({ commonName: "large", ...more }, users);
   // OpenSSL takes 100 KiB of certificates; TLS 1.3's client hears of it after its own Finished.
-  const { status } = await ask(certified(large)).catch(() => ({ status: Number.NaN }));
-  expect([200, Number.NaN]).toContain(status);
+  const { status } = await ask(certified(large)).catch(() => ({ status: 0 }));
+  expect([200, 0]).toContain(status);
   expect((await ask(certified(jane))).status).toBe(200);
 });
