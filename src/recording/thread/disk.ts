@@ -2,6 +2,7 @@ import {
   close,
   closeSync,
   fdatasync,
+  fstat,
   fstatSync,
   fsync,
   fsyncSync,
@@ -22,7 +23,7 @@ export interface Disk {
   create(file: string): number;
   /** Writes all bytes at this position. */
   write(handle: number, bytes: Uint8Array, position: number): void;
-  /** Calls back once the file's contents are on the disk. */
+  /** Calls back once the file's contents are on the disk; with ENOENT if the file was removed. */
   sync(handle: number, done: (error: Error | null) => void): void;
   /** Truncates the file to this length. */
   truncate(handle: number, length: number): void;
@@ -46,7 +47,13 @@ export const systemDisk: Disk = {
     let done = 0;
     while (done < bytes.byteLength) done += writeSync(handle, bytes, done, undefined, position + done);
   },
-  sync: (handle, done) => fdatasync(handle, done),
+  sync: (handle, done) => {
+    fdatasync(handle, (error) => {
+      if (error !== null) return done(error);
+      // A file that was removed takes writes until it is closed.
+      fstat(handle, (problem, stats) => done(problem ?? (stats.nlink === 0 ? removed() : null)));
+    });
+  },
   truncate: (handle, length) => {
     if (fstatSync(handle).size > length) ftruncateSync(handle, length);
   },
@@ -64,6 +71,10 @@ export const systemDisk: Disk = {
   },
   remove: (file) => unlinkSync(file),
 };
+
+function removed(): Error {
+  return Object.assign(new Error("the recording was removed"), { code: "ENOENT" });
+}
 
 /** Throws ENOTDIR if a link is planted at the name of the day's, month's or year's folder. */
 function requireOwnDay(folder: string): void {

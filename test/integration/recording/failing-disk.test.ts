@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -56,6 +56,18 @@ async function start(recording: object): Promise<{ client: V5Client; node: Kubel
 
 const refuse = { rules: [{ name: "must", recordOnFailure: "refuse" }] };
 const goOn = { rules: [{ name: "may", recordOnFailure: "continue" }] };
+
+it("a folder that is removed ends the session within seconds, not its recording at its end", async () => {
+  const { client, node } = await start(refuse);
+  for (const name of readdirSync(gateway?.folder ?? ""))
+    if (/^\d{4}$/.test(name)) rmSync(path.join(gateway?.folder ?? "", name), { recursive: true });
+  node.streams.get("stdout")?.write(Buffer.from("lost"));
+  const { status } = await client.done;
+  expect(JSON.parse(status)).toMatchObject({
+    code: 503,
+    message: "the recording cannot be written: ENOENT",
+  });
+});
 
 describe("a disk that is full", () => {
   it("refuse: ends the session, and names the cause in its Status and in the recording", async () => {
