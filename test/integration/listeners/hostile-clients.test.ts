@@ -10,6 +10,7 @@ import { FRAME, PREFACE } from "../../support/frame-peer.ts";
 import { GatewayFiles, selfSignedPair, webOn } from "../../support/gateway-files.ts";
 import { frameOf } from "../../support/http2-frames.ts";
 import { ADMIN_TOKEN, RuntimeNode, WEB_SANDBOX } from "../../support/runtime-node.ts";
+import { type KubeletScript, ScriptedKubelet } from "../../support/scripted-kubelet.ts";
 import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";
 
 const timeouts = {
@@ -41,6 +42,8 @@ interface Target {
 let node: RuntimeNode;
 /** Its kubelet listener is over TLS. */
 let secureNode: RuntimeNode;
+/** The node of the API's gateways. */
+let webNode: ScriptedKubelet;
 const gateways: TestGateway[] = [];
 let targets: Readonly<Record<string, Target>>;
 let isLong = false;
@@ -54,13 +57,15 @@ beforeAll(async () => {
     const labels = { ...WEB_SANDBOX.labels, "io.kubernetes.pod.name": name, "io.kubernetes.pod.uid": name };
     return { ...WEB_SANDBOX, id: name, metadata: { ...WEB_SANDBOX.metadata, name, uid: name }, labels };
   });
+  // No end, and more than all buffers on the way hold.
+  const streaming: KubeletScript = {
+    onStream: (name, stream) => void (name === "stdout" && stream.write(Buffer.alloc(32 << 20))),
+  };
+  webNode = new ScriptedKubelet(streaming);
   const startNode = (listener: object) =>
     RuntimeNode.start({
       script: { ListPodSandbox: () => ({ items: isLong ? [WEB_SANDBOX, ...many] : [WEB_SANDBOX] }) },
-      // No end, and more than all buffers on the way hold.
-      streaming: {
-        onStream: (name, stream) => void (name === "stdout" && stream.write(Buffer.alloc(32 << 20))),
-      },
+      streaming,
       listener,
       more: { timeouts, limits: { maxRuntimeMessageBytes: "64Mi" } },
     });
@@ -68,7 +73,7 @@ beforeAll(async () => {
   const { cert, key } = await selfSignedPair("node");
   const [certFile, keyFile] = [files.write("tls.crt", cert), files.write("tls.key", key)];
   secureNode = await startNode({ tls: { certFile, keyFile } });
-  const port = Number(node.authority.split(":")[1]);
+  const port = await webNode.listen();
   for (const scheme of ["http", "https"] as const)
     gateways.push(await startTestGateway({ scheme, ...webOn(port), configuration: { timeouts } }));
   const [kubelet, secureKubelet] = [node, secureNode].map((each) => ({
@@ -99,6 +104,7 @@ afterEach(() => expect(unhandled).toEqual([]));
 afterAll(async () => {
   process.off("unhandledRejection", note).off("uncaughtExceptionMonitor", note);
   for (const gateway of gateways) await gateway.stop();
+  await webNode.close();
   await secureNode.stop();
   await node.stop();
   files.remove();
@@ -272,7 +278,8 @@ describe.each(LISTENERS)("the %s listener lets go of clients that send", (name) 
       isLong = false;
     });
     expect(await honest(target)).toBe(200);
-    const held = (): number => node.streaming.openSockets + secureNode.streaming.openSockets;
+    const held = (): number =>
+      [node.streaming, secureNode.streaming, webNode].reduce((sum, { openSockets }) => sum + openSockets, 0);
     const before = descriptors() - held();
     const clients: { what: string; socket: Socket }[] = [];
     for (const what of acts)
@@ -292,4 +299,8 @@ describe.each(LISTENERS)("the %s listener lets go of clients that send", (name) 
     await eventually(ends, () => descriptors() <= before + own(), { timeoutMs: LONG_MS });
     expect(await honest(target)).toBe(200);
   });
+});
+
+it("sessions of the API's clients reached the node", () => {
+  expect(webNode.sessions.length).toBeGreaterThan(100);
 });
