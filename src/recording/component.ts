@@ -8,7 +8,7 @@ import { WIRE_ERRORS } from "../api/wire-errors/wire-errors.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { Recording, RecordingRule } from "../config/sections/recording.ts";
-import type { Component } from "../lifecycle/component.ts";
+import type { Component, Health } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RecordingMetrics } from "../observability/recording-metrics.ts";
 import type { BeforeDial, RecordingRules } from "../sessions/context.ts";
@@ -66,6 +66,7 @@ export async function buildRecording(
     ...reporting(metrics, uploads, logger),
   });
   recorder.start();
+  const { noteOutcome, health } = lastFailure();
 
   const ruleFor = (wanted: Parameters<RecordingRules["nameFor"]>[0]): RecordingRule | undefined => {
     const rule = rules.find(({ match }) => matchesSession(match, wanted));
@@ -79,13 +80,11 @@ export async function buildRecording(
       try {
         await requireSpace(folder, minFreeBytes);
         uploads.requireRoom();
-        const queue = await within(
-          settings.maxHoldMs,
-          recorder.open(recordingFileOf(info.id, info.startedAt)),
-        );
+        const opening = recorder.open(recordingFileOf(info.id, info.startedAt));
+        const queue = await within(settings.maxHoldMs, opening);
         const onUnfinished = (problem: string): void =>
           logger.error({ session: { id: info.id }, problem }, "a recording could not be finished");
-        const options = { rule, bounds: settings, metrics, annotate, recordAudit, onUnfinished };
+        const options = { rule, bounds: settings, metrics, annotate, recordAudit, noteOutcome, onUnfinished };
         const recording = new SessionRecording(queue, options);
         const { maxOutputBytes } = settings;
         return [
@@ -96,6 +95,7 @@ export async function buildRecording(
       } catch (error) {
         metrics.notBegun();
         const problem = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+        noteOutcome(problem);
         logger.warn({ recordingRule: rule.name, problem }, "a recording could not begin");
         annotate("sluice.dev/recording-failed", problem);
         if (rule.recordOnFailure === "continue") return [];
@@ -108,6 +108,7 @@ export async function buildRecording(
       },
       nameFor: (wanted) => ruleFor(wanted)?.name,
     },
+    health,
     storeTrust,
     trustStore: (ca) => {
       storeTrust.ca = ca;
@@ -121,6 +122,22 @@ export async function buildRecording(
       rules = recording.rules;
     },
     stop: () => recorder.stop(),
+  };
+}
+
+/** Remembers why the last recording failed, for /readyz?verbose. */
+function lastFailure() {
+  let failure: { readonly problem: string; readonly ms: number } | undefined;
+  return {
+    /** Undefined: a recording was written whole. */
+    noteOutcome: (problem: string | undefined): void => {
+      failure = problem === undefined ? undefined : { problem, ms: performance.now() };
+    },
+    health: (): Health => {
+      if (failure === undefined) return undefined;
+      const seconds = Math.round((performance.now() - failure.ms) / 1_000);
+      return { note: `the last recording failed ${seconds} s ago: ${failure.problem}` };
+    },
   };
 }
 

@@ -16,6 +16,8 @@ interface SessionRecordingOptions {
   readonly annotate: (name: string, value: string) => void;
   /** Writes an audit event while the session runs, with its annotations so far. */
   readonly recordAudit: () => void;
+  /** Gets why a recording cannot be written now, or undefined once one was written whole. */
+  readonly noteOutcome: (problem: string | undefined) => void;
   /** Called if the recording could not be finished. */
   readonly onUnfinished: (problem: string) => void;
 }
@@ -66,6 +68,7 @@ export class SessionRecording {
         },
         onFailed: (problem) => {
           this.#options.metrics.writeFailed();
+          this.#options.noteOutcome(problem);
           this.fail(`the recording cannot be written: ${problem}`);
         },
         onGap: (bytes) => this.noteGap(bytes),
@@ -142,17 +145,19 @@ export class SessionRecording {
       this.queue.discard();
       return;
     }
-    const { metrics, annotate, onUnfinished } = this.#options;
+    const { metrics, annotate, noteOutcome, onUnfinished } = this.#options;
     metrics.bytes(recordedBytes, end.countedBytes, this.#lostBytes);
     try {
       const { hash, key, gaps } = await this.queue.end(this.nowMs, end);
       annotate("sluice.dev/recording-head", `${hash} ${key}`);
       if (gaps > 0) annotate("sluice.dev/recording-gaps", String(gaps));
       metrics.ended(this.failure === undefined ? "written" : "failed");
+      noteOutcome(undefined);
     } catch (error) {
       const problem = (error as Error).message;
       annotate("sluice.dev/recording-failed", problem);
       metrics.ended("failed");
+      noteOutcome(problem);
       onUnfinished(problem);
     }
   }

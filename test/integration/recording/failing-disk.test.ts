@@ -85,6 +85,21 @@ describe("a disk that is full", () => {
     await expect.poll(() => gateway?.harness.logLines.join("")).toContain('"cause":"recording-failed"');
   });
 
+  it("is on /readyz?verbose until a recording is written whole", async () => {
+    const health = () => gateway?.health;
+    const { client, node } = await start(goOn);
+    expect(health()).toBeUndefined();
+    setFault("full");
+    node.streams.get("stdout")?.write(Buffer.from("late"));
+    await expect.poll(health).toEqual({
+      note: expect.stringMatching(/^the last recording failed \d s ago: ENOSPC$/),
+    });
+    setFault("");
+    endExec(node, SUCCESS);
+    await client.done;
+    await expect.poll(health).toBeUndefined();
+  });
+
   it("continue: the session goes on, and the gap is in the recording, counted and digested", async () => {
     const { client, node } = await start(goOn);
     setFault("full");

@@ -6,6 +6,7 @@ import { Target } from "../../../packages/client/src/index.ts";
 import type { FakeNode } from "../../../packages/lab/src/fake-node/fake-node.ts";
 import { startRecording } from "../../../src/app/sessions-component.ts";
 import { CONFIGURATION_KIND, parseConfiguration } from "../../../src/config/configuration.ts";
+import type { Health } from "../../../src/lifecycle/component.ts";
 import { UpstreamTlsFiles } from "../../../src/net/upstream-tls-files.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
@@ -98,6 +99,11 @@ export class RecordedGateway {
 
   get authority(): string {
     return this.harness.authority;
+  }
+
+  /** Of `/readyz?verbose`. */
+  get health(): Health {
+    return this.#recording.health?.();
   }
 
   get target(): Target {
