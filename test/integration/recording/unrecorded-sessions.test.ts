@@ -61,10 +61,9 @@ it.each(Object.entries(CLIENTS))("%s: no code of recording runs but its decision
   await calls();
   for (let count = 0; count < 5; count++) expect(await run(gateway)).toBe(4 * 1024 * 1024);
   const ran = await calls();
-  // On a busy machine V8 may leave one of them out of its report.
-  const reported = DECISION.filter((name) => ran.has(name));
-  expect(reported.length).toBeGreaterThanOrEqual(DECISION.length - 1);
-  expect(ran).toEqual(new Map(reported.map((name) => [name, 5])));
+  expect(ran.get("component: beforeDial")).toBe(5);
+  // V8 loses counts of a predicate that it collects: fewer may be reported, none other and no more.
+  expect([...ran].filter(([name, count]) => !DECISION.includes(name) || count > 5)).toEqual([]);
   await gateway.stop();
 
   gateway = await RecordedGateway.start();
