@@ -34,15 +34,15 @@ let timer: NodeJS.Timeout | undefined;
 export function watchHttp2Session(session: Http2Session, socket: Duplex): void {
   if (session.destroyed) return;
   if (session.type === constants.NGHTTP2_SESSION_SERVER) endBetweenReads(session, socket);
-  else keepBehindItsStreams(session);
+  keepBehindItsStreams(session);
   watched.set(session, socket);
   session.once("close", () => watched.delete(session));
   timer ??= setInterval(look, LOOK_MS).unref();
 }
 
 /**
- * Node.js 20 aborts if a client's session is collected before a stream that holds fields of an
- * unfinished header block. Node.js frees streams at the end of the turn in which they are destroyed.
+ * Node.js 20 aborts if a session is collected before a stream that holds fields of an unfinished
+ * header block. Node.js frees streams at the end of the turn in which they are destroyed.
  */
 function keepBehindItsStreams(session: Http2Session): void {
   const handle = nativeHandleOf(session);
