@@ -217,10 +217,10 @@ describe("a store", () => {
     const signed: number[] = [];
     const sha256 = createHash("sha256").update("recorded").digest("hex");
     answer = (request, response) => {
-      const [, year, month, day, hour] =
-        /^(....)(..)(..)T(..)/.exec(String(request.headers["x-amz-date"])) ?? [];
-      const atMs = Date.parse(`${year}-${month}-${day}T${hour}:30:00Z`);
-      // In an hour's second half the result is -0, which is not 0 to `toBe`.
+      const [, year, month, day, hour, minute, second] =
+        /^(....)(..)(..)T(..)(..)(..)/.exec(String(request.headers["x-amz-date"])) ?? [];
+      const atMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+      // Rounded it is -0, which is not 0 to `toBe`.
       signed.push(Math.round((atMs - Date.now()) / 3_600_000) || 0);
       if (signed.length === 1) response.writeHead(403, { date }).end();
       else if (request.method === "GET") response.end();
