@@ -62,7 +62,7 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
       ticketKeys,
     });
     answerPlainHttp(server);
-    // Of a handshake that takes too long, node:tls only tells; its HTTPS servers destroy the socket.
+    // node:tls only reports a handshake that takes too long; node:https destroys its socket.
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
       if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
     });

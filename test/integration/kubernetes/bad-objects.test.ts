@@ -2,10 +2,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { ObjectKind } from "../../../src/api/objects.ts";
 import type { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { ApiError } from "../../../src/kubernetes/api-client.ts";
-import { Backoff } from "../../../src/net/backoff.ts";
 import { eventually } from "../../support/eventually.ts";
 import { followScripted, ScriptedApi } from "../../support/scripted-api.ts";
-import { pod } from "./live.ts";
+import { named, RecordedBackoff } from "./live.ts";
 
 type ClusterStoreOptions = NonNullable<ConstructorParameters<typeof ClusterStore>[0]>;
 
@@ -23,24 +22,6 @@ const BAD_PODS: readonly (readonly [string, unknown])[] = [
   ["containers that are a text", { metadata: bad, spec: { containers: "x" } }],
   ["a container that is a number", { metadata: bad, spec: { containers: [1] } }],
 ];
-
-const named = (name: string, resourceVersion: string) =>
-  pod(name, { metadata: { name, namespace: "default", resourceVersion } });
-
-class RecordedBackoff extends Backoff {
-  readonly #waits: number[];
-
-  constructor(waits: number[]) {
-    super({ firstMs: 8, maxMs: 60_000, random: () => 0.5 });
-    this.#waits = waits;
-  }
-
-  override next(atLeastMs?: number): number {
-    const waitMs = super.next(atLeastMs);
-    this.#waits.push(waitMs);
-    return waitMs;
-  }
-}
 
 /** Follows pods of a scripted API; every wait is recorded. */
 async function following(

@@ -2,34 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ObjectKind } from "../../../src/api/objects.ts";
 import { ApiError } from "../../../src/kubernetes/api-client.ts";
-import { Backoff } from "../../../src/net/backoff.ts";
 import { eventually } from "../../support/eventually.ts";
 import { followScripted, ScriptedApi } from "../../support/scripted-api.ts";
-import { pod } from "./live.ts";
+import { named, RecordedBackoff } from "./live.ts";
 
 const bookmark = (resourceVersion: unknown) => ({
   type: "BOOKMARK",
   object: { kind: "Pod", metadata: { resourceVersion } },
 });
 const expired = { type: "ERROR", object: { kind: "Status", apiVersion: "v1", status: "Failure", code: 410 } };
-const named = (name: string, resourceVersion: string) =>
-  pod(name, { metadata: { name, namespace: "default", resourceVersion } });
-
-class RecordedBackoff extends Backoff {
-  readonly #waits: number[];
-
-  constructor(waits: number[]) {
-    super({ firstMs: 8, maxMs: 60_000, random: () => 0.5 });
-    this.#waits = waits;
-  }
-
-  override next(atLeastMs?: number): number {
-    const waitMs = super.next(atLeastMs);
-    this.#waits.push(waitMs);
-    return waitMs;
-  }
-}
-
 /** Follows an API server that does what the test makes it do. */
 async function following(kind: ObjectKind = "Pod", items: readonly unknown[] = []) {
   const api = new ScriptedApi();

@@ -95,3 +95,23 @@ export const pod = (name: string, more: object = {}) => ({
   spec: { nodeName: "n", containers: [{ name: "main", image: "i" }] },
   ...more,
 });
+
+/** A pod of this version in `default`. */
+export const named = (name: string, resourceVersion: string) =>
+  pod(name, { metadata: { name, namespace: "default", resourceVersion } });
+
+/** Adds each of its pauses, in milliseconds, to `waits`. */
+export class RecordedBackoff extends Backoff {
+  readonly #waits: number[];
+
+  constructor(waits: number[]) {
+    super({ firstMs: 8, maxMs: 60_000, random: () => 0.5 });
+    this.#waits = waits;
+  }
+
+  override next(atLeastMs?: number): number {
+    const waitMs = super.next(atLeastMs);
+    this.#waits.push(waitMs);
+    return waitMs;
+  }
+}
