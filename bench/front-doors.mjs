@@ -153,6 +153,7 @@ export const frontDoors = (against) => ({
   ...(against && { "sluice, the other build": sluice(against) }),
   "http-proxy": library("http-proxy"),
   httpxy: library("httpxy"),
+  "node:http, both sides": library("node:http"),
   "node:http2, which answers": http2Server("answers"),
   "node:http2 and node:http": http2Server("forwards"),
   "node:http2, both sides": http2Server("calls"),
@@ -161,7 +162,7 @@ export const frontDoors = (against) => ({
   haproxy,
 });
 /** The ones that serve only the plain port. */
-export const plainOnly = new Set(["http-proxy", "httpxy"]);
+export const plainOnly = new Set(["http-proxy", "httpxy", "node:http, both sides"]);
 /** The ones that forward gRPC to a backend over h2c. */
 export const carriesGrpc = new Set([
   "sluice",

@@ -124,9 +124,11 @@ async function throughput() {
   await Promise.all(running.map(({ child }) => stop(child)));
   sections.push(`## Beside other proxies
 
-Each workload for ${seconds} s, one process or thread per proxy, kept connections to one HTTP/1.1 backend,
-for gRPC to one over h2c. Compare CPU: client and backend share the cores. Column "Sluice": Sluice's CPU divided by that row's; below 1
-Sluice is cheaper. \`node:http2, which answers\` answers itself and proxies nothing.`);
+Each workload for ${seconds} s, one process or thread per proxy, kept connections to one HTTP/1.1
+backend, for gRPC to one over h2c. Compare CPU: client and backend share the cores. Column "Sluice":
+Sluice's CPU divided by that row's; below 1 Sluice is cheaper. \`node:http\` and \`node:http2, both
+sides\` show what Node.js costs by itself, without a route or a changed header; \`node:http2, which
+answers\` answers itself and proxies nothing.`);
   for (const workload of WORKLOADS) sections.push(tableOf(workload, running));
 }
 
