@@ -1,4 +1,5 @@
 import { maskControls } from "../observability/mask-controls.ts";
+import { endBySignal } from "./termination-signal.ts";
 
 /**
  * Prints on standard output. Masks control characters, so that names from servers and manifests
@@ -30,6 +31,43 @@ export function writeOut(text: string | Uint8Array, signal?: AbortSignal): Promi
 /** As shells report a program that SIGINT ended. */
 const EXIT_INTERRUPTED = 130;
 
+/**
+ * Lends the terminal to foreign output. The returned function takes it back and begins a line, as do
+ * SIGTERM and Ctrl-Z. With TERM=dumb no sequences are sent, to a pipe nothing.
+ */
+export function lendTerminal(undo: string, begin = ""): () => void {
+  const { stdout } = process;
+  if (!stdout.isTTY) return () => {};
+  const isDumb = !takesSequences(stdout, process.env);
+  const takeBack = (): void => void stdout.write(isDumb ? "\n" : `${undo}\n`);
+  const onTerminate = (signal: NodeJS.Signals): void => {
+    takeBack();
+    endBySignal(signal);
+  };
+  // Without a listener, SIGTSTP stops the process, if a shell is there to continue it.
+  const onStop = (signal: NodeJS.Signals): void => {
+    takeBack();
+    process.off("SIGTSTP", onStop);
+    process.kill(process.pid, signal);
+    process.on("SIGTSTP", onStop);
+  };
+  process.on("SIGTERM", onTerminate);
+  process.on("SIGTSTP", onStop);
+  if (begin !== "" && !isDumb) stdout.write(begin);
+  return () => {
+    process.off("SIGTERM", onTerminate);
+    process.off("SIGTSTP", onStop);
+    takeBack();
+  };
+}
+
+function takesSequences(
+  { isTTY = false }: { readonly isTTY?: boolean },
+  { TERM = "" }: NodeJS.ProcessEnv,
+): boolean {
+  return isTTY && TERM !== "" && TERM !== "dumb";
+}
+
 /** Prints a value as one document of YAML, without control characters. */
 export async function printYaml(value: unknown): Promise<void> {
   const { yamlOf } = await import("@sluice/client/internal/config/kubernetes-yaml");
@@ -51,10 +89,11 @@ const VERDICTS: readonly (readonly [colour: number, pattern: RegExp])[] = [
  */
 export function coloured(
   text: string,
-  { isTTY = false }: { readonly isTTY?: boolean },
-  { NO_COLOR = "", TERM = "dumb" }: NodeJS.ProcessEnv = process.env,
+  stream: { readonly isTTY?: boolean },
+  environment: NodeJS.ProcessEnv = process.env,
 ): string {
-  if (!isTTY || NO_COLOR !== "" || TERM === "dumb") return text;
+  const { NO_COLOR = "" } = environment;
+  if (NO_COLOR !== "" || !takesSequences(stream, environment)) return text;
   return VERDICTS.reduce(
     (painted, [colour, pattern]) => painted.replace(pattern, `$1\u001b[${colour}m$2\u001b[0m`),
     text,

@@ -43,12 +43,16 @@ export class SluiceRunner implements CommandRunner {
     return { exitCode, stdout: stdout(), stderr: stderr() };
   }
 
-  startInTerminal(arguments_: readonly string[], size: { columns: number; rows: number }): IPty {
+  startInTerminal(
+    arguments_: readonly string[],
+    size: { columns: number; rows: number },
+    name = "xterm",
+  ): IPty {
     return spawnTerminal(...sluiceCommand(...arguments_), {
-      name: "xterm",
+      name,
       cols: size.columns,
       rows: size.rows,
-      env: this.#environment,
+      env: { ...this.#environment, TERM: name },
       cwd: this.folder,
     });
   }

@@ -4,8 +4,9 @@ import type { CommandStreams } from "@sluice/client/internal/command-run";
 import { WebSocketExecutor } from "@sluice/client/internal/executors";
 import { SessionError } from "@sluice/client/internal/sessions/session-error";
 import { maskControls } from "../../observability/mask-controls.ts";
-import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { JOIN_ENDED } from "../../sessions/session-joins.ts";
+import { lendTerminal } from "../print-text.ts";
 import type { ClientConnection } from "./connection.ts";
 import { type SessionsValues, sessionPath } from "./session-requests.ts";
 import { DetachFilter, enterRawMode, writeWithoutWaiting } from "./terminal.ts";
@@ -43,7 +44,7 @@ export async function joinSession(
   if (terminal !== undefined && detachKeys.byteLength > 0)
     process.stderr.write(`Joining session ${name}. Press ${namesOf(detachKeys)} to leave it.\r\n`);
   // The session's screen is drawn over that line at once; the title stays.
-  if (process.stdout.isTTY) process.stdout.write(titled(name, detachKeys));
+  const takeBack = lendTerminal(`${RESTORE_TITLE}${TerminalFilter.RESET}`, titled(name, detachKeys));
   let end: JoinEnd;
   try {
     await new WebSocketExecutor(connection.target, () => path).stream(streams);
@@ -58,7 +59,7 @@ export async function joinSession(
     process.off("SIGINT", onInterrupt);
     restore();
     // Terminal modes that the session has set stay with its owner. What follows is not on its screen.
-    if (process.stdout.isTTY) process.stdout.write(`${RESTORE_TITLE}${TERMINAL_RESET}\n`);
+    takeBack();
     process.stdin.destroy();
   }
   process.stderr.write(`${end.text}\n`);

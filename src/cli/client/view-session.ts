@@ -3,9 +3,9 @@ import { linesUpTo } from "@sluice/client/internal/net/lines-up-to";
 import { UpstreamError } from "@sluice/client/internal/net/upstream-error";
 import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
-import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { SESSION_OVER } from "../../session-api/output-stream.ts";
-import { writeOut } from "../print-text.ts";
+import { lendTerminal, writeOut } from "../print-text.ts";
 import { number, object, text } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import { type SessionsValues, sessionPath } from "./session-requests.ts";
@@ -32,7 +32,7 @@ export async function viewSession(
   process.once("SIGINT", onInterrupt);
   const isJson = values.output === "json";
   const filter = new TerminalFilter();
-  let hasOutput = false;
+  let takeBack: (() => void) | undefined;
   let message: string | undefined;
   try {
     const body = await getBody(target, path, { signal: interrupt.signal, timeoutMs });
@@ -42,7 +42,8 @@ export async function viewSession(
       if (!Array.isArray(value)) continue;
       const [, code, data] = value as [number, string, string];
       if (code === "o" && !isJson) {
-        hasOutput = true;
+        // Terminal modes that the session sets stay with its owner.
+        takeBack ??= lendTerminal(TerminalFilter.RESET);
         // A viewer that cannot keep up gets a fresh screen from the server, not all that it missed.
         await writeOut(filter.push(data), interrupt.signal);
       }
@@ -56,8 +57,7 @@ export async function viewSession(
     throw error;
   } finally {
     process.off("SIGINT", onInterrupt);
-    // Terminal modes that the session has set stay with its owner.
-    if (hasOutput && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
+    takeBack?.();
   }
   if (message !== SESSION_OVER) {
     process.stderr.write("error: the view ended before its session\n");

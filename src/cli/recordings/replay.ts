@@ -1,10 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { TERMINAL_RESET, TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/replay.ts";
-import { writeOut } from "../print-text.ts";
+import { lendTerminal, writeOut } from "../print-text.ts";
 import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
 /** Plays a recording on standard output. Exit codes: 0, 130 after SIGINT. */
@@ -22,20 +22,27 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
   const { signal } = interrupt;
   process.once("SIGINT", () => interrupt.abort());
   let silenceMs = 0;
-  await readRecording(file, {
-    signal,
-    onHeader: (line) => warnOfNewerFormat(line, file),
-    onEvent: async ({ interval, code, data }) => {
-      silenceMs += interval * 1_000;
-      if (code !== "o") return;
-      const ms = Math.min(silenceMs, longestMs) / speed;
-      silenceMs = 0;
-      await waitFor(ms, signal);
-      if (!signal.aborted) await writeOut(raw ? data : filter.push(data), signal);
-    },
-  });
-  // What a session leaves behind that was cut short, or a replay.
-  if (!raw && process.stdout.isTTY) process.stdout.write(`${TERMINAL_RESET}\n`);
+  let takeBack = (): void => {};
+  try {
+    await readRecording(file, {
+      signal,
+      onHeader: (line) => {
+        warnOfNewerFormat(line, file);
+        // For what a session leaves behind that was cut short, or a replay.
+        if (!raw) takeBack = lendTerminal(TerminalFilter.RESET);
+      },
+      onEvent: async ({ interval, code, data }) => {
+        silenceMs += interval * 1_000;
+        if (code !== "o") return;
+        const ms = Math.min(silenceMs, longestMs) / speed;
+        silenceMs = 0;
+        await waitFor(ms, signal);
+        if (!signal.aborted) await writeOut(raw ? data : filter.push(data), signal);
+      },
+    });
+  } finally {
+    takeBack();
+  }
   return signal.aborted ? 130 : 0;
 }
 

@@ -2,13 +2,6 @@ const ESC = "\u001b";
 /** Characters of an escape sequence. Past it the sequence is dropped, and what follows is text. */
 const MAX_SEQUENCE = 4_096;
 
-/**
- * Undoes what `TerminalFilter` lets through, in case the output was cut short: alternate screen,
- * colours, insert mode, wrap, character set, scroll region (which would move the cursor), cursor.
- */
-export const TERMINAL_RESET =
-  "\u001b[?2026l\u001b[?1049l\u001b[0m\u001b[4l\u001b[?7h\u001b(B\u001b7\u001b[r\u001b8\u001b[?25h";
-
 type State = "text" | "escape" | "csi" | "string" | "charset";
 
 /**
@@ -16,6 +9,11 @@ type State = "text" | "escape" | "csi" | "string" | "charset";
  * drops whatever makes a terminal answer, copy, open or rename. Sequences may be cut anywhere.
  */
 export class TerminalFilter {
+  // Undoes what it lets through, in case the output was cut short: alternate screen, colours,
+  // insert mode, wrap, character set, scroll region (which would move the cursor), cursor.
+  static readonly RESET =
+    "\u001b[?2026l\u001b[?1049l\u001b[0m\u001b[4l\u001b[?7h\u001b(B\u001b7\u001b[r\u001b8\u001b[?25h";
+
   #state: State = "text";
   #sequence = "";
 

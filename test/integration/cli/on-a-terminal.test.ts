@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { spawn } from "@lydell/node-pty";
+import { type IPty, spawn } from "@lydell/node-pty";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sluiceCommand } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
@@ -24,11 +24,21 @@ describe("on a terminal", () => {
     environment: Record<string, string> = {},
     interruptAt?: string,
   ): Promise<[exitCode: number, shown: string]> {
-    const child = spawn(...sluiceCommand(...args), {
-      name: "xterm",
+    return await endOf(startOn(sluiceCommand(...args), environment), interruptAt);
+  }
+
+  function startOn(
+    [file, args]: readonly [string, string[]],
+    environment: Record<string, string> = {},
+  ): IPty {
+    return spawn(file, args, {
+      name: environment.TERM ?? "xterm",
       cols: 200,
       env: { PATH: process.env.PATH, KUBECONFIG: demo.kubeconfig, ...environment },
     });
+  }
+
+  async function endOf(child: IPty, interruptAt?: string): Promise<[exitCode: number, shown: string]> {
     let text = "";
     let key = interruptAt === undefined ? "" : "\u0003";
     child.onData((data) => {
@@ -61,17 +71,66 @@ describe("on a terminal", () => {
     expect(await shown(["exec", "-it", "web", "--", "sh", "-c", script])).toBe("ab\ncd");
   }, 60_000);
 
-  it("a replay that Ctrl-C ends gives the terminal back", async () => {
-    const file = path.join(folder, "slow.cast");
-    const header = { version: 3, term: { cols: 80, rows: 24 } };
-    const events = [
-      [0, "o", "\u001b[?1049hvi"],
-      [9999, "o", "late"],
-    ];
-    writeFileSync(file, [header, ...events].map((line) => `${JSON.stringify(line)}\n`).join(""));
-    const end = await endOn(["replay", file], {}, "vi");
-    expect(end).toEqual([130, expect.stringContaining("\u001b[?1049l")]);
-  }, 60_000);
+  describe("replay", () => {
+    const RESET = "\u001b[?1049l";
+
+    function recordingOf(...events: readonly unknown[]): string {
+      const file = path.join(folder, "replayed.cast");
+      const header = { version: 3, term: { cols: 80, rows: 24 } };
+      writeFileSync(file, [header, ...events].map((line) => `${JSON.stringify(line)}\n`).join(""));
+      return file;
+    }
+    const editor = [0, "o", "\u001b[?1049hvi"];
+
+    it("gives the terminal back after Ctrl-C", async () => {
+      const file = recordingOf(editor, [9999, "o", "late"]);
+      expect(await endOn(["replay", file], {}, "vi")).toEqual([130, expect.stringContaining(RESET)]);
+    }, 60_000);
+
+    it("gives the terminal back after SIGTERM", async () => {
+      const file = recordingOf(editor, [9999, "o", "late"]);
+      const child = startOn(sluiceCommand("replay", file));
+      const shows = child.onData((data) => {
+        if (!data.includes("vi")) return;
+        shows.dispose();
+        process.kill(child.pid, "SIGTERM");
+      });
+      expect(await endOf(child)).toEqual([expect.any(Number), expect.stringContaining(RESET)]);
+    }, 60_000);
+
+    it("gives the terminal back after a line that cannot be read", async () => {
+      const file = recordingOf(editor, [0, "o", "x".repeat(17 * 1024 * 1024)]);
+      const [exitCode, text] = await endOn(["replay", file]);
+      expect([exitCode, text]).toEqual([1, expect.stringContaining("has a line that is too long")]);
+      expect(text).toContain(RESET);
+    }, 60_000);
+
+    it("gives the terminal back while Ctrl-Z stops it, and goes on after fg", async () => {
+      const file = recordingOf(editor, [1, "o", "later"]);
+      const command = sluiceCommand("replay", file).flat();
+      const child = startOn(["sh", ["-mc", '"$@"; echo stopped; fg; echo ended', "sh", ...command]]);
+      const shows = child.onData((data) => {
+        if (!data.includes("vi")) return;
+        shows.dispose();
+        child.write("\u001a");
+      });
+      const [exitCode, text] = await endOf(child);
+      const places = [RESET, "stopped", "later", "ended"].map((part) => text.indexOf(part));
+      expect(places, text).toEqual(places.toSorted((one, other) => one - other));
+      expect([exitCode, places.includes(-1)]).toEqual([0, false]);
+    }, 60_000);
+
+    it("says that a file is no recording, and nothing else", async () => {
+      const file = path.join(folder, "none.cast");
+      writeFileSync(file, "none\n");
+      expect(await endOn(["replay", file])).toEqual([1, `sluice replay: ${file} is not a recording\r\n`]);
+    }, 60_000);
+
+    it("begins a line at its end on a terminal without escape sequences", async () => {
+      const file = recordingOf([0, "o", "hi"]);
+      expect(await endOn(["replay", file], { TERM: "dumb" })).toEqual([0, "hi\r\n"]);
+    }, 60_000);
+  });
 
   it("conformance colours the sum of its report, but not with NO_COLOR", async () => {
     const args = ["conformance", "--pod", "default/web", "--only", "exec/stdout/spdy"];

@@ -2,7 +2,7 @@ import headless from "@xterm/headless";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { maskControls } from "../../../src/observability/mask-controls.ts";
-import { TERMINAL_RESET, TerminalFilter } from "../../../src/recording/format/terminal-filter.ts";
+import { TerminalFilter } from "../../../src/recording/format/terminal-filter.ts";
 
 const filtered = (...parts: readonly string[]): string => {
   const filter = new TerminalFilter();
@@ -106,7 +106,7 @@ it("resets all that it lets a session set, and keeps the cursor's place", async 
     Array.from({ length: 6 }, (_, at) => terminal.buffer.active.getLine(at)?.translateToString(true));
   await write("kept\r\nline\u001b[?1049h");
   await write(filtered("vi\u001b[2;4r\u001b[4h\u001b[?7l\u001b(0\u001b[31m\u001b[?25l\u001b[?2026h"));
-  await write(`${TERMINAL_RESET}\nq${"abcdefghij".repeat(2)}\b\b\u001b[2Dx`);
+  await write(`${TerminalFilter.RESET}\nq${"abcdefghij".repeat(2)}\b\b\u001b[2Dx`);
   expect(lines()).toEqual(["kept", "line", "    qabcdefghijabcde", "fxhij", "", ""]);
   await write("\r\n1\r\n2\r\n3");
   expect(lines()).toEqual(["line", "    qabcdefghijabcde", "fxhij", "1", "2", "3"]);

@@ -179,6 +179,31 @@ describe("sluice sessions, at a gateway", () => {
     await client.done;
   }, 60_000);
 
+  it.each([
+    "watch",
+    "join",
+  ])("a %s sends no escape sequences of its own to a dumb terminal", async (action) => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const terminal = sluice.startInTerminal(["sessions", action, id], { columns: 80, rows: 24 }, "dumb");
+    let screen = "";
+    terminal.onData((data) => {
+      screen += data;
+    });
+    const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+    await eventually("it is shown", () => {
+      client.send(0, "hi");
+      return screen.includes("hi");
+    });
+    expect(await sluice.run(["sessions", "end", id])).toMatchObject({ exitCode: 0 });
+    expect(await exited).toBe(0);
+    expect(screen).not.toContain("\u001b");
+    expect(screen).toMatch(new RegExp(`hi\r\nsession ${id} is over`));
+    await client.done;
+  }, 60_000);
+
   it("joins from a terminal: Ctrl-C is typed, and the detach keys leave", async () => {
     const headers = { Authorization: `Bearer ${gateway.token}` };
     const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
