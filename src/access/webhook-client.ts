@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
 import type { PemSource } from "@sluice/client/internal/config/key-pair";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import type { WebhookTarget, WebhookUrl } from "@sluice/client/internal/config/sections/webhook-target";
 import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 import { parseWebhookKubeconfig } from "@sluice/client/internal/config/webhook-kubeconfig";
@@ -70,7 +70,7 @@ export async function webhookClient(
   return {
     ask: async (body) => {
       const { upstream, path, token, tokenFile } = current;
-      const bearerToken = tokenFile === undefined ? token : (await readFile(tokenFile, "utf8")).trim();
+      const bearerToken = tokenFile === undefined ? token : (await readUpTo(tokenFile)).toString().trim();
       return askJson(upstream, {
         method: "POST",
         path,

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { isLoopback } from "@sluice/client/internal/config/address-list";
-import type { NamedFile } from "@sluice/client/internal/config/named-file-text";
+import { type NamedFile, readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { soonMs, validityOfPem } from "./certificate-validity.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
 import { takesTokens } from "./sections/authentication.ts";
@@ -53,8 +52,8 @@ export async function expiryWarnings(files: readonly NamedFile[], nowMs = Date.n
   const warnings = await Promise.all(
     Array.from(named, async (file) => {
       const content = own.has(file) ? "chain" : "authorities";
-      const validity = await readFile(file, "utf8").then(
-        (pem) => validityOfPem(pem, content),
+      const validity = await readUpTo(file).then(
+        (pem) => validityOfPem(pem.toString(), content),
         () => undefined,
       );
       if (validity === undefined) return [];

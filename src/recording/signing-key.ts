@@ -3,14 +3,18 @@ import { constants } from "node:fs";
 import { link, lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { keyNameOf } from "./format/signed-head.ts";
 
 /** The folder's own key, used if the configuration names none. */
 const OWN_KEY = "signing-key.pem";
 /** The folder's public keys, by key name; `sluice recordings verify` reads them. */
 const PUBLIC_KEYS = "keys";
-/** Follows no link that was planted in the folder. */
-const OWN = { encoding: "utf8", flag: constants.O_RDONLY | constants.O_NOFOLLOW } as const;
+/** Follows no link, and waits for no pipe, that was planted in the folder. */
+const OWN = {
+  encoding: "utf8",
+  flag: constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+} as const;
 
 /**
  * Reads the private key (PEM) from `file` or the folder, where a missing one is created, and writes the
@@ -18,7 +22,7 @@ const OWN = { encoding: "utf8", flag: constants.O_RDONLY | constants.O_NOFOLLOW 
  */
 export async function readSigningKey(folder: string, file: string | undefined): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const pem = file === undefined ? await ownKey(folder) : await readFile(file, "utf8");
+  const pem = file === undefined ? await ownKey(folder) : (await readUpTo(file)).toString();
   const privateKey = parseSigningKey(pem, file ?? path.join(folder, OWN_KEY));
   const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" });
   const name = `${keyNameOf(privateKey).replace(":", "-")}.pem`;

@@ -1,6 +1,6 @@
-import { promises } from "node:fs";
 import { text } from "node:stream/consumers";
 import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { execPath } from "@sluice/client/internal/pod-paths";
 import { type Invocation, UsageError } from "../command.ts";
@@ -70,7 +70,8 @@ async function resourceInFile(file: string, namespace: string): Promise<string> 
 async function firstObject(file: string): Promise<Manifest | null | undefined> {
   try {
     const { parseYamlDocuments } = await import("@sluice/client/internal/config/yaml-documents");
-    const manifest = file === "-" ? await text(process.stdin) : await promises.readFile(file, "utf8");
+    const manifest =
+      file === "-" ? await text(process.stdin) : (await readUpTo(file, undefined, true)).toString();
     return parseYamlDocuments(manifest, file, { isManifest: true })[0]?.value as Manifest | null | undefined;
   } catch (error) {
     if (error instanceof ConfigurationError) throw new UsageError(error.message);

@@ -1,4 +1,5 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { systemErrorReason } from "@sluice/client/internal/config/system-error";
 import { ALL_CASES } from "@sluice/lab/conformance/all-cases";
 import type { ConformanceCase } from "@sluice/lab/conformance/conformance-case";
@@ -213,7 +214,7 @@ export async function run({ values }: Invocation<typeof command.flags>): Promise
 async function baselineOf(file: string | undefined): Promise<ConformanceReport | undefined> {
   if (file === undefined) return undefined;
   try {
-    return parseReport(await readFile(file, "utf8"));
+    return parseReport((await readUpTo(file, undefined, true)).toString());
   } catch (error) {
     throw new UsageError(`--baseline ${file}: ${systemErrorReason(error)}`);
   }

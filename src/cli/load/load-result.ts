@@ -1,5 +1,6 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { systemErrorReason, systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
@@ -201,7 +202,9 @@ function refusing<T>(merge: () => T): T {
 async function readNamed(file: string): Promise<NamedReport[]> {
   const name = file === "-" ? "standard input" : file;
   try {
-    const reports = readReports(file === "-" ? await readInput() : await readBounded(file));
+    const reports = readReports(
+      file === "-" ? await readInput() : (await readUpTo(file, MAX_FILE_BYTES, true)).toString(),
+    );
     return reports.map((report, index) => ({
       name: reports.length === 1 ? name : `${name}, report ${index + 1}`,
       report,
@@ -211,25 +214,15 @@ async function readNamed(file: string): Promise<NamedReport[]> {
   }
 }
 
-async function readBounded(file: string): Promise<string> {
-  const { size } = await stat(file);
-  if (size > MAX_FILE_BYTES) throw new RangeError(tooLarge());
-  return readFile(file, "utf8");
-}
-
 async function readInput(): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of process.stdin as AsyncIterable<Buffer>) {
     bytes += part.byteLength;
-    if (bytes > MAX_FILE_BYTES) throw new RangeError(tooLarge());
+    if (bytes > MAX_FILE_BYTES) throw new RangeError(`it has more than ${MAX_FILE_BYTES} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString("utf8");
-}
-
-function tooLarge(): string {
-  return `it has more than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
 }
 
 /** The TLS material for another HTTP client, as options of `tls.connect`. */

@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "@sluice/client";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import type { UpstreamTlsOptions } from "@sluice/client/internal/net/tls";
@@ -44,7 +44,7 @@ export async function serverSpecOf(flags: TargetValues, flag: string, url: strin
     const file = flags[name];
     if (file === undefined) return undefined;
     try {
-      return await readFile(file, "utf8");
+      return (await readUpTo(file)).toString();
     } catch (error) {
       throw new UsageError(`--${name}: ${systemErrorText(error)}`);
     }

@@ -103,7 +103,8 @@ async function removeAbandoned(file: string): Promise<void> {
 async function writerOf(file: string): Promise<number | "somebody else" | undefined> {
   let start: string;
   try {
-    const handle = await open(file, "r");
+    // Does not wait for the writer of a named pipe.
+    const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(MARK_BYTES), 0, MARK_BYTES, 0);
       start = buffer.subarray(0, bytesRead).toString("latin1");

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
-import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { addressOfUrl, dial, isHost } from "@sluice/client/internal/net/dial";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
@@ -87,7 +87,7 @@ async function egressProxyOf(
       credentialsFile === undefined
         ? undefined
         : async () =>
-            `Basic ${Buffer.from((await readFile(credentialsFile, "utf8")).trim()).toString("base64")}`,
+            `Basic ${Buffer.from((await readUpTo(credentialsFile)).toString().trim()).toString("base64")}`,
   };
 }
 

@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import type { HeaderLine } from "@sluice/client/internal/http/header-list";
 import { HttpUpstream } from "@sluice/client/internal/http/upstream/http-upstream";
 import { joinHostPort } from "@sluice/client/internal/net/go-dial-error";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { readText } from "../../config/load-configuration.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 
 type KubeletListener = NonNullable<GatewayConfiguration["listeners"]["kubelet"]>;
@@ -39,7 +39,7 @@ export class KubeletUpstream {
   async credentials(): Promise<readonly HeaderLine[]> {
     const { tokenFile } = this.#settings;
     if (tokenFile === undefined) return [];
-    return [["Authorization", `Bearer ${(await readFile(tokenFile, "utf8")).trim()}`]];
+    return [["Authorization", `Bearer ${(await readText(tokenFile)).trim()}`]];
   }
 
   close(): void {

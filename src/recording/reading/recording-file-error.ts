@@ -9,6 +9,8 @@ const WORDS: Readonly<Record<string, (file: string) => string>> = {
   EACCES: (file) => `there is no permission for ${file}`,
   EPERM: (file) => `there is no permission for ${file}`,
   EISDIR: (file) => `${file} is a folder`,
+  ESPIPE: (file) => `${file} is a named pipe`,
+  ERR_FS_FILE_TOO_LARGE: (file) => `${file} is too large`,
 };
 
 /** Rewords the system's errors; returns any other error unchanged. */

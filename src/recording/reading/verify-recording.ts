@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import path from "node:path";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { type CheckedRecording, RecordingCheck } from "../format/check-recording.ts";
 import { isSignedBy, keyNameOf } from "../format/signed-head.ts";
 import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
@@ -42,7 +43,7 @@ export async function readPublicKeys(files: readonly string[], folder?: string):
 }
 
 async function readPublicKey(file: string): Promise<KeyObject> {
-  const pem = await readFile(file, "utf8").catch((error: unknown) => {
+  const pem = await readUpTo(file).catch((error: unknown) => {
     throw fileErrorOf(error, file);
   });
   try {

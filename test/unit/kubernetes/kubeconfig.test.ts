@@ -249,7 +249,7 @@ describe("loadKubeconfig", () => {
     loaded.forget();
     expect(await loaded.headers()).toEqual([["Authorization", "Bearer of the file"]]);
     await rm(at("token"));
-    await expect(load({ user: { tokenFile: "token" } })).rejects.toThrow(/ENOENT/);
+    await expect(load({ user: { tokenFile: "token" } })).rejects.toThrow(/no such file/);
   });
 
   it("takes the last of equal keys, as client-go does", async () => {

@@ -1,4 +1,4 @@
-import { promises, readFileSync, statSync } from "node:fs";
+import { constants, promises, readFileSync, statSync } from "node:fs";
 import type { ConfigurationProblem } from "./configuration-error.ts";
 
 /** A file named in the configuration, and its text. */
@@ -12,15 +12,24 @@ const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
-/** A configuration, or a file of certificates, tokens or keys that it names. Past it, it is refused. */
+/**
+ * A configuration, or a file of certificates, tokens, keys or results that it or a flag names. Past
+ * it, it is refused.
+ */
 const MAX_NAMED_FILE_BYTES = 16 * 1024 * 1024;
 const READ_BYTES = 64 * 1024;
+
+/** Names of open descriptors, such as a shell's `<(...)`. */
+const DESCRIPTOR = /^\/(?:dev|proc\/(?:self|\d+))\/(?:fd\/\d+|stdin)$/;
 
 interface NamedFileOptions {
   readonly maxBytes?: number;
   /** UTF-8 by default. */
   readonly decode?: (bytes: Buffer) => string;
-  /** Reads a small file at once: the threads that read others take a client longer to start. */
+  /**
+   * Waits for the writer of a named pipe, and reads a small file at once: the threads that read
+   * others take a client longer to start.
+   */
   readonly isAtStart?: boolean;
 }
 
@@ -36,29 +45,49 @@ export async function readNamedFile(name: string, options: NamedFileOptions = {}
 
 async function readFromDisk(name: string, options: NamedFileOptions): Promise<string> {
   const { maxBytes, decode, isAtStart = false } = options;
-  const bytes = isAtStart && isSmallFile(name) ? readFileSync(name) : await readUpTo(name, maxBytes);
+  const bytes =
+    isAtStart && isSmallFile(name) ? readFileSync(name) : await readUpTo(name, maxBytes, isAtStart);
   return decode === undefined ? bytes.toString("utf8") : decode(bytes);
 }
 
 /**
- * Reads a file, a pipe or a device. Rejects with the file system's error, or if there is more than
- * `maxBytes`.
+ * Reads a file, a device or an open pipe. Rejects with the file system's error, for more than
+ * `maxBytes`, and for a named pipe unless `waits`.
  */
-export async function readUpTo(name: string, maxBytes = MAX_NAMED_FILE_BYTES): Promise<Buffer> {
-  const file = await promises.open(name);
+export async function readUpTo(
+  name: string,
+  maxBytes = MAX_NAMED_FILE_BYTES,
+  waits = false,
+): Promise<Buffer> {
+  // A named pipe without a writer would hold a thread, and so the process, for ever.
+  const mayWait = waits || DESCRIPTOR.test(name);
+  const file = await promises.open(name, mayWait ? "r" : constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    const stats = await file.stat();
+    if (!mayWait && stats.isFIFO()) throw fileError("open", "ESPIPE", "is a named pipe");
+    if (stats.size > maxBytes) throw tooLarge(maxBytes);
     const parts: Buffer[] = [];
     let left = maxBytes;
     for (;;) {
       const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES));
       if (bytesRead === 0) return Buffer.concat(parts);
       left -= bytesRead;
-      if (left < 0) throw new Error(`the file has more than ${maxBytes} bytes`);
+      if (left < 0) throw tooLarge(maxBytes);
       parts.push(buffer.subarray(0, bytesRead));
     }
+  } catch (error) {
+    throw Object.assign(error as Error, { path: name });
   } finally {
     await file.close();
   }
+}
+
+function tooLarge(maxBytes: number): Error {
+  return fileError("read", "ERR_FS_FILE_TOO_LARGE", `the file has more than ${maxBytes} bytes`);
+}
+
+function fileError(syscall: string, code: string, message: string): Error {
+  return Object.assign(new Error(message), { syscall, code });
 }
 
 function isSmallFile(name: string): boolean {

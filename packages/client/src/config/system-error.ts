@@ -47,8 +47,10 @@ export function systemErrorText(error: unknown): string {
   // A name with several addresses fails with one error for each; Go reports the first.
   if (error instanceof AggregateError && error.errors.length > 0) return systemErrorText(error.errors[0]);
   const reason = systemErrorReason(error);
-  if (!isSystemError(error) || error.syscall === undefined || reason === error.message) return reason;
+  if (!isSystemError(error) || error.syscall === undefined) return reason;
   const { syscall, path, dest, address, port, hostname } = error;
+  // The text of a code that Node knows and Go does not.
+  if (reason === error.message && (path === undefined || reason.startsWith(error.code))) return reason;
   const [call = ""] = (CALLS[syscall] ?? syscall).split(" ");
   if (hostname !== undefined) return `${call} ${hostname}: ${reason}`;
   if (address !== undefined) {

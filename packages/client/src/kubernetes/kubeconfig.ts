@@ -1,10 +1,9 @@
 // packages/client/kubernetes: kubeconfigs as client-go reads them, credentials, plugins
 
-import { promises } from "node:fs";
 import path from "node:path";
 import { certificatesOf, type PemSource } from "../config/key-pair.ts";
-import { readNamedFile } from "../config/named-file-text.ts";
-import { systemErrorReason, systemErrorText } from "../config/system-error.ts";
+import { readNamedFile, readUpTo } from "../config/named-file-text.ts";
+import { systemErrorText } from "../config/system-error.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { inClusterServer, SERVICE_ACCOUNT_FOLDER } from "../net/in-cluster-server.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
@@ -178,13 +177,11 @@ async function pemText(source: PemSource | undefined): Promise<string | undefine
   return fileText(source.file);
 }
 
-/** Names the file where the file system's error does not, as for a folder. */
 async function fileText(file: string): Promise<string> {
   try {
     return await readNamedFile(file);
   } catch (error) {
-    if (systemErrorText(error).includes(file)) throw error;
-    throw new CredentialsError(`read ${file}: ${systemErrorReason(error)}`, { cause: error });
+    throw new CredentialsError(systemErrorText(error), { cause: error });
   }
 }
 
@@ -235,10 +232,10 @@ async function inClusterEntries(
   folder = SERVICE_ACCOUNT_FOLDER,
 ): Promise<KubeconfigEntries> {
   const { url, certificateAuthorityFile, tokenFile } = inClusterServer(environment, folder);
-  const namespace = await promises.readFile(path.join(folder, "namespace"), "utf8").catch(() => "");
+  const namespace = await readUpTo(path.join(folder, "namespace")).catch(() => "");
   return {
     server: url,
-    namespace: namespace.trim() || "default",
+    namespace: namespace.toString().trim() || "default",
     certificateAuthority: { file: certificateAuthorityFile },
     insecureSkipTLSVerify: false,
     tlsServerName: undefined,

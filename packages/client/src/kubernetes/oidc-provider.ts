@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readUpTo } from "../config/named-file-text.ts";
 import type { HeaderList } from "../http/header-list.ts";
 import { askHttpsUrl } from "../http/upstream/ask-json.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
@@ -88,7 +88,7 @@ async function authorityOf(config: AuthProvider["config"]): Promise<string | und
   const data = config["idp-certificate-authority-data"];
   if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
   const file = config["idp-certificate-authority"];
-  return file === undefined ? undefined : readFile(file, "utf8");
+  return file === undefined ? undefined : (await readUpTo(file)).toString();
 }
 
 async function tokenEndpoint(issuer: string, ca: string | undefined, timeoutMs: number): Promise<string> {

@@ -1,5 +1,5 @@
-import { promises } from "node:fs";
 import { isatty } from "node:tty";
+import { readUpTo } from "../config/named-file-text.ts";
 import { systemErrorText } from "../config/system-error.ts";
 import { CredentialsError } from "./credentials-error.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
@@ -70,7 +70,7 @@ function execPlugin(
       const ca =
         certificateAuthority === undefined || "pem" in certificateAuthority
           ? certificateAuthority?.pem
-          : await promises.readFile(certificateAuthority.file, "utf8");
+          : (await readUpTo(certificateAuthority.file)).toString();
       const { askExecPlugin } = await import("./exec-credential.ts");
       return await askExecPlugin(plugin, {
         info: execInfo(entries, isInteractive, ca),

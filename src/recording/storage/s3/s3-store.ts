@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { type IncomingHttpHeaders, Agent as PlainAgent, request as requestPlainly } from "node:http";
 import { Agent, request } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
+import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { notInstalled } from "@sluice/client/internal/config/optional-package";
 import type { RecordingStore } from "../../../config/sections/recording.ts";
 import { fileErrorOf, RecordingFileError } from "../../reading/recording-file-error.ts";
@@ -244,7 +244,7 @@ export async function readS3Credentials(
     );
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = (await readUpTo(file)).toString();
   } catch (error) {
     throw fileErrorOf(error, file);
   }

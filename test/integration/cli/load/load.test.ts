@@ -345,7 +345,15 @@ describe("sluice load against the demo", () => {
     const { code, stderr } = await load(["merge", file]);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining(`${file}: it has more than 256 MiB`),
+      stderr: expect.stringContaining(`${file}: the file has more than 268435456 bytes`),
+    });
+  });
+
+  it("refuses a device that does not end, at the same bound", async () => {
+    const { code, stderr } = await load(["merge", "/dev/zero"]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining("/dev/zero: the file has more than 268435456 bytes"),
     });
   });
 

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { builtProgram } from "../../../support/built-program.ts";
@@ -160,24 +160,24 @@ describe("sluice serve", () => {
   });
 
   it.each([
-    ["of the configuration", 1, { authentication: { tokenAuthFile: "fifo" } }],
-    ["of a worker", 2, { cluster: { manifests: ["fifo"] } }],
-  ])("is ended at once by SIGTERM while a read %s hangs", async (_name, workers, sections) => {
+    ["of the configuration", 1, (file: string) => ({ authentication: { tokenAuthFile: file } })],
+    ["of a worker", 2, (file: string) => ({ cluster: { manifests: [file] } })],
+  ])("is ended at once by SIGTERM while a read %s hangs", async (_name, workers, sectionsOf) => {
     const { folder } = files;
-    execFileSync("mkfifo", [path.join(folder, "fifo")]);
+    const fifo = path.join(folder, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    // Its readers wait as long as this end is open.
+    const writer = openSync(fifo, constants.O_RDWR);
+    const sections = sectionsOf(`/proc/${process.pid}/fd/${writer}`);
     files.configure({ tls, configuration: { logging: { level: "silent" }, workers, ...sections } });
     const child = new Sluice({ TMPDIR: folder }).start(["serve", "--config", files.configurationFile]);
     const exited = once(child, "exit");
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
     const ownFolders = () => readdirSync(folder).filter((name) => name.startsWith("sluice-workers-"));
-    let writer: number | undefined;
+    const pid = child.pid as number;
     try {
-      // Its readers wait as long as this end is open.
-      await eventually("it reads", () => {
-        writer = openWithoutWaiting(path.join(folder, "fifo"));
-        return writer !== undefined;
-      });
-      const started = childrenOf(child.pid as number);
+      await eventually("it reads", () => [pid, ...childrenOf(pid)].some((each) => hasOpen(each, fifo)));
+      const started = childrenOf(pid);
       expect(started).toHaveLength(workers === 1 ? 0 : workers);
       child.kill("SIGTERM");
       expect(await exited).toEqual([null, "SIGTERM"]);
@@ -187,19 +187,20 @@ describe("sluice serve", () => {
       expect(ownFolders()).toEqual([]);
     } finally {
       child.kill("SIGKILL");
-      if (writer !== undefined) closeSync(writer);
+      closeSync(writer);
     }
   });
 });
 
-/** For writing; undefined while no process opens it for reading. */
-function openWithoutWaiting(fifo: string): number | undefined {
-  try {
-    return openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENXIO") return undefined;
-    throw error;
-  }
+function hasOpen(pid: number, file: string): boolean {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).some((descriptor) => {
+    try {
+      return readlinkSync(path.join(folder, descriptor)) === file;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function childrenOf(pid: number): number[] {
