@@ -203,7 +203,7 @@ describe("a store", () => {
     };
     expect(await new Uploader(folder, settings()).round(true)).toMatchObject({
       uploaded: 0,
-      problem: "the end of an upload: 500 InternalError",
+      problem: "the end of an upload: 200 InternalError",
     });
     expect(ends).toEqual([...Array(MAX_ATTEMPTS).fill("POST"), "DELETE"]);
     expect(readdirSync(folder)).toEqual(["a.cast"]);

@@ -384,7 +384,7 @@ describe("the list of a bucket", () => {
   it.each([
     ["refuses", 403, "<Error><Code>AccessDenied</Code></Error>", "403 AccessDenied"],
     ["fails", 500, "<Error><Code>InternalError</Code></Error>", "500 InternalError"],
-    ["fails with 200", 200, "<Error><Code>SlowDown</Code></Error>", "500 SlowDown"],
+    ["fails with 200", 200, "<Error><Code>SlowDown</Code></Error>", "200 SlowDown"],
     ["answers with a page", 200, "<html>Log in</html>", "200 no list"],
     ["cuts its answer", 200, "<ListBucketResult><Contents>", "200 no list"],
     [

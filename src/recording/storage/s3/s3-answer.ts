@@ -7,17 +7,21 @@ export class S3Error extends Error {
   readonly code: string;
   /** 0 if there was no answer. */
   readonly status: number;
+  readonly #isInBody: boolean;
 
-  constructor(code: string, status: number, doing: string) {
+  /** `isInBody`: the body is an error although the status is not. */
+  constructor(code: string, status: number, doing: string, isInBody = false) {
     super(`${doing}: ${status === 0 ? "" : `${status} `}${code}`);
     this.code = code;
     this.status = status;
+    this.#isInBody = isInBody;
   }
 
   /** True if the same request may succeed later. */
   get isTransient(): boolean {
     const { code, status } = this;
-    return status === 0 || status === 429 || status === 408 || status >= 500 || TRANSIENT.has(code);
+    const isOfStatus = status === 0 || status === 429 || status === 408 || status >= 500;
+    return isOfStatus || this.#isInBody || TRANSIENT.has(code);
   }
 
   /** True if the next recording would fail in the same way. */
