@@ -87,8 +87,10 @@ const RECORDING_SPEC = object("What was recorded, and by which rule.", {
 
 const RECORDING_STATUS = object("What the recording contains, from its signed last line.", {
   startedAt: time("When the session began."),
-  endedAt: time("When it ended; the time of the last event if `end` is crash."),
-  end: text("How it ended; crash if its gateway died, and a later start finished the recording."),
+  endedAt: time("When it ended; the time of the last event if `end` is crash or write-failed."),
+  end: text(
+    "How it ended; crash if its gateway died, write-failed if the disk refused its last lines: then a search finished the recording.",
+  ),
   outputBytes: count("Bytes of output, recorded or counted."),
   gaps: count("Times at which output could not be recorded."),
   fileBytes: count("The size of the recording."),

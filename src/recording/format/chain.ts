@@ -10,7 +10,7 @@ export interface RecordingHead {
   /** Bytes of output, whether recorded or only counted. */
   readonly bytes: number;
   readonly chunks: number;
-  /** The cause of the session's end; `crash` if a later start finished the recording. */
+  /** The cause of the session's end; `crash` or `write-failed` if a search finished the recording. */
   readonly end: string;
   readonly endedAt: string;
   readonly gaps: number;

@@ -1,4 +1,4 @@
-import { type KeyObject, randomUUID } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { constants } from "node:fs";
 import { link, lstat, open, rename, rm, unlink } from "node:fs/promises";
 import path from "node:path";
@@ -28,7 +28,7 @@ export async function finishLeftParts(
   writer: string,
   key: KeyObject,
   onOutcome: (outcome: PartOutcome, file: string) => void,
-  disk: Pick<Disk, "syncNames"> = systemDisk,
+  disk: Pick<Disk, "syncNames" | "write" | "truncate"> = systemDisk,
 ): Promise<void> {
   // Frees reserved space first, because the disk may be full.
   const problem = removeLeftLeases(folder);
@@ -39,21 +39,27 @@ export async function finishLeftParts(
       continue;
     const target = path.join(folder, file);
     const claimed = partOf(target, writer);
+    const [, code] = LEFT.exec(owner) ?? [];
     try {
       // A recording of a newer format is left to a newer version.
       if (formatOf(await firstLineOf(path.join(folder, name))) > FORMAT) continue;
       // If several processes try, one succeeds.
       await rename(path.join(folder, name), claimed);
-      const outcome = await finishPart(claimed, target, key);
+      const outcome = await finishPart(claimed, target, { key, code, disk });
       await promisify(disk.syncNames)(target);
       onOutcome(outcome, file);
     } catch {
       // The next search tries again; it leaves alone what has the name of a living writer.
-      await rename(claimed, partOf(target, randomUUID())).catch(() => {});
+      await rename(claimed, partOf(target, undefined, code)).catch(() => {});
     }
   }
   if (problem !== undefined) throw problem;
 }
+
+/** In place of a writer's name: that of a recording whose last lines the disk refused with this code. */
+const LEFT = /^([A-Z0-9]+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** The end of such a recording. */
+const WRITE_FAILED = "write-failed";
 
 /**
  * What happened to an unfinished recording: it was finished, was empty and removed, or was changed and
@@ -61,11 +67,18 @@ export async function finishLeftParts(
  */
 export type PartOutcome = "finished" | "empty" | "set-aside";
 
+interface Finishing {
+  readonly key: KeyObject;
+  /** The disk's code, if it refused the recording's last lines. */
+  readonly code: string | undefined;
+  readonly disk: Pick<Disk, "write" | "truncate">;
+}
+
 /**
  * Finishes a dead writer's `part` as `file`: removes a partly written line, and signs the rest with the
- * end `crash`.
+ * end `crash`, or with WRITE_FAILED if the disk refused lines with this code.
  */
-async function finishPart(part: string, file: string, key: KeyObject): Promise<PartOutcome> {
+async function finishPart(part: string, file: string, { key, code, disk }: Finishing): Promise<PartOutcome> {
   const reading = new PartReading();
   const rest = await readLines(part, (line) => reading.line(line));
   const { size, mtimeMs } = await lstat(part);
@@ -73,7 +86,7 @@ async function finishPart(part: string, file: string, key: KeyObject): Promise<P
     await rm(part);
     return "empty";
   }
-  const end = reading.end(Math.floor(mtimeMs), key);
+  const end = reading.end(Math.floor(mtimeMs), key, code);
   if (end === undefined) {
     await rename(part, `${file}.changed`);
     return "set-aside";
@@ -81,8 +94,14 @@ async function finishPart(part: string, file: string, key: KeyObject): Promise<P
   const handle = await open(part, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
     const position = size - rest.byteLength;
-    await handle.truncate(position);
-    await handle.write(Buffer.from(end, "utf8"), 0, undefined, position);
+    disk.truncate(handle.fd, position);
+    try {
+      disk.write(handle.fd, Buffer.from(end, "utf8"), position);
+    } catch (error) {
+      // The next search would take what was written of the end for lines of the session.
+      disk.truncate(handle.fd, position);
+      throw error;
+    }
     await handle.datasync();
   } finally {
     await handle.close();
@@ -130,18 +149,19 @@ class PartReading {
   }
 
   /** The lines to append; "" if only the final name is missing. Undefined if the recording was changed. */
-  end(atMs: number, key: KeyObject): string | undefined {
+  end(atMs: number, key: KeyObject, code: string | undefined): string | undefined {
     const facts = this.#header?.sluice;
     const chain = this.#chain;
     if (this.#isChanged || chain === undefined || facts === undefined) return undefined;
     if (this.#hasEnd) return "";
-    const mark = new EventLines().line(0, "m", "ended: crash");
+    const end = code === undefined ? "crash" : WRITE_FAILED;
+    const mark = new EventLines().line(0, "m", `ended: ${end}${code === undefined ? "" : `: ${code}`}`);
     chain.add(mark);
     const chunk = chain.close(atMs);
     const head = {
       bytes: this.#bytes,
       chunks: chain.chunks,
-      end: "crash",
+      end,
       // The last event is the last thing that is known. The file's own time may be that of a copy.
       endedAt: new Date(Date.parse(facts.startedAt) + this.#passedMs).toISOString(),
       gaps: this.#gaps,

@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { OutputLine } from "../format/output-line.ts";
-import type { Disk } from "./disk.ts";
+import { codeOf, type Disk } from "./disk.ts";
 
-/** The name of an unfinished recording by this writer. If no such writer lives, the next search finishes it. */
-export function partOf(file: string, writer: string): string {
-  return `${file}.${writer}.part`;
+/**
+ * The name of an unfinished recording. The next search finishes it if no such writer lives, or if there
+ * is none, because the disk refused lines with `code`.
+ */
+export function partOf(file: string, writer: string | undefined, code = ""): string {
+  const prefix = /^[A-Z0-9]+$/.test(code) ? `${code}-` : "";
+  return `${file}.${writer ?? prefix + randomUUID()}.part`;
 }
 
 /**
@@ -92,25 +96,28 @@ export class RecordingFile {
       }
       this.close();
       if (failure === null) return this.#disk.syncNames(this.#file, done);
-      this.#giveUp();
+      this.#giveUp(codeOf(failure));
       done(failure);
     });
   }
 
-  /** Closes the file unfinished, without a partly written line. A search finishes it later. */
-  leave(): void {
+  /**
+   * Closes the file unfinished, without a partly written line. A search finishes it later, with the end
+   * `write-failed`. `code`: the system's code, such as ENOSPC.
+   */
+  leave(code: string): void {
     try {
       this.#disk.truncate(this.#handle, this.#position);
     } catch {
       // The search removes the partial line.
     }
     this.close();
-    this.#giveUp();
+    this.#giveUp(code);
   }
 
-  #giveUp(): void {
+  #giveUp(code: string): void {
     try {
-      this.#disk.rename(this.#part, partOf(this.#file, randomUUID()));
+      this.#disk.rename(this.#part, partOf(this.#file, undefined, code));
     } catch {
       // With this writer's name, the next start finishes it.
     }

@@ -178,17 +178,14 @@ export class RecordingService {
     }
     if (countedBytes > 0) writer.counted(timeMs, countedBytes);
     const finished = writer.end(timeMs, Date.now(), cause, exitCode);
-    const failed = (error: Error): void => {
-      file.leave();
-      this.#answer({ kind: "ended", handle, problem: codeOf(error) });
-    };
     let error = writer.flush(performance.now() - startedMs);
     if (error !== undefined) {
       this.#reserve.release();
       error = writer.flush(performance.now() - startedMs);
     }
     if (error !== undefined) {
-      failed(error);
+      file.leave(codeOf(error));
+      this.#answer({ kind: "ended", handle, problem: codeOf(error) });
       return;
     }
     this.#endings += 1;

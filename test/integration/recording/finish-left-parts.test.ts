@@ -149,7 +149,7 @@ describe("a recording that its writer left", () => {
         setImmediate(done, failure);
       };
       const finished = (outcome: string) => void seen.push(outcome);
-      await finishLeftParts(folder, "new", privateKey, finished, { syncNames });
+      await finishLeftParts(folder, "new", privateKey, finished, { ...systemDisk, syncNames });
       expect(existsSync(part)).toBe(false);
       expect(seen).toEqual([`names of ${file}: true false`, ...(failure === null ? ["finished"] : [])]);
     }
@@ -201,7 +201,7 @@ describe("a recording that its writer left", () => {
     writer.end(20, Date.UTC(2026, 0, 1), "completed", 0);
     if (fault === "write") {
       expect(writer.flush(20)).toBe(full);
-      part.leave();
+      part.leave("ENOSPC");
     } else {
       expect(writer.flush(20)).toBeUndefined();
       expect(await new Promise((resolve) => part.finish(resolve))).toBe(full);
@@ -209,8 +209,42 @@ describe("a recording that its writer left", () => {
     isFull = false;
     expect(await look()).toEqual(["finished"]);
     lease.end();
+    // After the sync failed, the recording has its own end.
+    const end = fault === "write" ? "write-failed" : "completed";
+    const verified = await verifyRecording(file, [publicKey]);
+    expect(verified).toMatchObject({ verdict: "unchanged", head: { end } });
+    const { shown, of } = play(readFileSync(file, "utf8"));
+    expect(shown).toBe("shown\n");
+    expect(of("m")).toEqual(fault === "write" ? ["ended: write-failed: ENOSPC"] : []);
+  });
+
+  it("whose last lines the disk refused keeps the cause while the disk refuses those of the search, too", async () => {
+    const part = new RecordingFile(systemDisk, file, partOf(file, "new"));
+    const writer = new SessionWriter(part, { facts: FACTS, maxOutputBytes: 1024 }, privateKey);
+    writer.output("stdout", 10, Buffer.from("shown\n"));
+    expect(writer.flush(10)).toBeUndefined();
+    part.leave("ENOSPC");
+    writeFileSync(file, "in the way");
+    for (let search = 0; search < 3; search++) expect(await look()).toEqual([]);
+    rmSync(file);
+    expect(await look()).toEqual(["finished"]);
+    expect(await verifyRecording(file, [publicKey])).toMatchObject({ head: { end: "write-failed" } });
+    expect(play(readFileSync(file, "utf8")).of("m")).toEqual(["ended: write-failed: ENOSPC"]);
+  });
+
+  it("is not finished in part: a disk that takes half of its end leaves it to the next search", async () => {
+    leave();
+    const write: Disk["write"] = (handle, bytes, position) => {
+      systemDisk.write(handle, bytes.subarray(0, bytes.byteLength / 2), position);
+      throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    };
+    const outcomes: string[] = [];
+    const finished = (outcome: string) => void outcomes.push(outcome);
+    await finishLeftParts(folder, "new", privateKey, finished, { ...systemDisk, write });
+    expect([outcomes, existsSync(file)]).toEqual([[], false]);
+    expect(await look()).toEqual(["finished"]);
     expect(await verifyRecording(file, [publicKey])).toMatchObject({ verdict: "unchanged" });
-    expect(play(readFileSync(file, "utf8")).shown).toBe("shown\n");
+    expect(play(readFileSync(file, "utf8")).of("m")).toEqual(["ended: crash"]);
   });
 
   it("is set aside if it was changed meanwhile", async () => {
