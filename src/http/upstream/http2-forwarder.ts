@@ -265,7 +265,8 @@ function requestHeaders(edit: HeaderEdit, method: string, path: string): Outgoin
   headers[":path"] = path;
   headers[":scheme"] = "http";
   headers[":authority"] = headers.host ?? "";
-  delete headers.host;
+  // node:http2 sends no undefined header, and `delete` would make the object slow.
+  headers.host = undefined;
   return headers;
 }
 

@@ -1,0 +1,46 @@
+import { setFlagsFromString } from "node:v8";
+import { describe, expect, it } from "vitest";
+import type { HeaderList } from "../../../packages/client/src/http/header-list.ts";
+import { http2Headers, http2ResponseHeaders } from "../../../src/http/http2-headers.ts";
+
+/** V8's own answer; its syntax is allowed while the function is compiled. */
+function fastPropertiesTest(): (value: object) => boolean {
+  setFlagsFromString("--allow-natives-syntax");
+  try {
+    return new Function("value", "return %HasFastProperties(value)") as (value: object) => boolean;
+  } finally {
+    setFlagsFromString("--no-allow-natives-syntax");
+  }
+}
+
+describe("headers in node:http2's form", () => {
+  it("may be named as properties of every object, and inherit none", () => {
+    const lines: HeaderList = ["__proto__", "constructor", "valueof"].map((name) => [name, "x"]);
+    expect(Object.entries(http2Headers(lines))).toEqual(lines);
+    const empty = http2Headers([]);
+    expect(["__proto__", "constructor", "toString"].filter((name) => name in empty)).toEqual([]);
+  });
+
+  it("are lower-cased; repeated ones become lists, or the first if they may occur once", () => {
+    const lines: HeaderList = [
+      ["X-A", "1"],
+      ["x-a", "2"],
+      ["X-a", "3"],
+      ["ETag", '"1"'],
+      ["etag", '"2"'],
+      ["Connection", "close"],
+      [":status", "500"],
+    ];
+    expect({ ...http2ResponseHeaders(200, lines) }).toEqual({
+      "x-a": ["1", "2", "3"],
+      etag: '"1"',
+      ":status": 200,
+    });
+  });
+
+  it("cost little memory: V8 keeps the usual ones in its fast form", () => {
+    const isFast = fastPropertiesTest();
+    const lines: HeaderList = Array.from({ length: 12 }, (_, index) => [`x-${index}`, "x"]);
+    expect(isFast(http2ResponseHeaders(200, lines))).toBe(true);
+  });
+});
