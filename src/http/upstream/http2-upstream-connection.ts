@@ -160,7 +160,7 @@ export class Http2UpstreamConnection {
   }
 
   /** Opens the stream for a reserved place. If the session cannot open one, releases the place and throws. */
-  request(headers: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream {
+  request(headers: OutgoingHttpHeaders, options?: ClientSessionRequestOptions): ClientHttp2Stream {
     let stream: ClientHttp2Stream;
     try {
       stream = this.session.request(headers, options);
