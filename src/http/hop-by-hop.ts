@@ -54,11 +54,13 @@ function dropNominated(edit: HeaderEdit, connection: string): void {
 /** The same, with `TE: trailers` if the sender accepts trailers. */
 export function requestEdit(headers: HeaderList): HeaderEdit {
   const edit = editWithoutHopByHop(headers);
-  const acceptsTrailers =
-    headerValue(headers, "te") !== undefined &&
-    headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
-  if (acceptsTrailers) edit.add("TE", "trailers");
+  const te = headerValue(headers, "te");
+  if (te === "trailers" || (te !== undefined && listsTrailers(headers))) edit.add("TE", "trailers");
   return edit;
+}
+
+function listsTrailers(headers: HeaderList): boolean {
+  return headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
 }
 
 /** The same for a request that switches protocols: `Connection` is rebuilt and names only `Upgrade`. */

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { describe, expect, it } from "vitest";
 import type { HeaderList } from "../../../packages/client/src/http/header-list.ts";
+import { requestEdit } from "../../../src/http/hop-by-hop.ts";
 import { http2Headers, http2ResponseHeaders } from "../../../src/http/http2-headers.ts";
 
 /** V8's own answer; its syntax is allowed while the function is compiled. */
@@ -43,4 +44,20 @@ describe("headers in node:http2's form", () => {
     const lines: HeaderList = Array.from({ length: 12 }, (_, index) => [`x-${index}`, "x"]);
     expect(isFast(http2ResponseHeaders(200, lines))).toBe(true);
   });
+});
+
+it.each([
+  ["trailers", true],
+  ["Trailers", true],
+  ["gzip, trailers;q=0.5", true],
+  ["gzip", false],
+  ["", false],
+])("TE: %s accepts trailers: %s", (te, accepts) => {
+  const expected = accepts ? [["TE", "trailers"]] : [];
+  expect(requestEdit([["te", te]]).lines()).toEqual(expected);
+  const twice: HeaderList = [
+    ["TE", "gzip"],
+    ["TE", te],
+  ];
+  expect(requestEdit(twice).lines()).toEqual(expected);
 });
