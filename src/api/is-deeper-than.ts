@@ -1,7 +1,6 @@
 /**
- * Levels of nesting in a posted review, in an object of an audit event, and in an answer that a
- * command reads; Kubernetes' types have a dozen. Past it: 400, the object is left out, or the
- * command fails.
+ * Levels of nesting in a posted review, an object of an audit event or of another replica, and an
+ * answer that a command reads. Past it: 400, the object is left out, or the command fails.
  */
 export const MAX_OBJECT_DEPTH = 64;
 

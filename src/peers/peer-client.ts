@@ -5,6 +5,7 @@ import { askJsonOnce } from "@sluice/client/internal/http/upstream/ask-json";
 import { type DialOptions, dial } from "@sluice/client/internal/net/dial";
 import type { UpstreamTls } from "@sluice/client/internal/net/tls";
 import type { AdminSession, MissingSessions } from "../admin/admin-server.ts";
+import { ListCost } from "../api/list-cost.ts";
 import {
   END_HOP_MS,
   type EndRequest,
@@ -99,6 +100,7 @@ export class PeerClient {
     const sessions: AdminSession[] = [];
     // By worker, because pages may come from several lists.
     const missing = new Map<number | undefined, MissingSessions>();
+    const cost = new ListCost();
     let after = "";
     const { peerListMs } = this.#times;
     const deadlineMs = performance.now() + MAX_PEER_LIST_TIMES * peerListMs;
@@ -113,6 +115,7 @@ export class PeerClient {
       if (sessions.length + page.sessions.length > MAX_PEER_SESSIONS) {
         throw new Error(`it has more than ${MAX_PEER_SESSIONS} sessions`);
       }
+      cost.add(page.sessions);
       sessions.push(...page.sessions);
       for (const each of page.partial) missing.set(each.worker, each);
       if (page.next === undefined) return { ...page, sessions, partial: [...missing.values()] };

@@ -1,5 +1,6 @@
 import { SLUICE_VERSION } from "@sluice/client/internal/config/version";
 import type { AdminSession, MissingSessions } from "../admin/admin-server.ts";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
 import { LEFT, type OutputRead } from "../sessions/session-outputs.ts";
 
 /** Supported protocol versions. During a rollout two releases must share one. */
@@ -90,7 +91,7 @@ export function readPeerSessions(value: unknown): PeerSessions {
   if (!Array.isArray(sessions)) throw new Error("the answer has no list of sessions");
   return {
     ...hello,
-    sessions: sessions.filter(isSession),
+    sessions: sessions.filter((each) => isSession(each) && !isDeeperThan(each, MAX_OBJECT_DEPTH)),
     partial: Array.isArray(partial) ? readMissing(partial) : [],
     next: typeof next === "string" ? next : undefined,
   };

@@ -1,5 +1,7 @@
 import { isRecord } from "@sluice/client/internal/api/status-body";
 import type { SessionLists } from "../admin/admin-server.ts";
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
+import { ListCost } from "../api/list-cost.ts";
 import {
   type FolderRecordings,
   keyOf,
@@ -40,7 +42,7 @@ interface AskPeers {
 
 type Partial = SessionLists["partial"];
 
-export interface PeerPages {
+interface PeerPages {
   readonly pages: readonly RecordingsPage[];
   readonly partial: Partial;
 }
@@ -150,6 +152,8 @@ export class PeerRecordings {
 
   async #rest(replica: string, query: RecordingsQuery, first: RecordingsPage): Promise<RecordingsPage> {
     const items = [...first.items];
+    const cost = new ListCost();
+    cost.add(items);
     let { remaining, isCut } = first;
     while (remaining > 0 && (query.limit === 0 || items.length < query.limit)) {
       const last = items.at(-1);
@@ -160,6 +164,7 @@ export class PeerRecordings {
       const next = page.items[0];
       if (next === undefined || compareKeys(keyOf(next), keyOf(last)) <= 0)
         throw new Error("its pages do not go on");
+      cost.add(page.items);
       items.push(...page.items);
       remaining = page.remaining;
       isCut = page.isCut;
@@ -242,7 +247,7 @@ const TEXTS = {
 };
 
 function isRecording(value: unknown): value is RecordingObject {
-  if (!isRecord(value) || value.kind !== "Recording") return false;
+  if (!isRecord(value) || value.kind !== "Recording" || isDeeperThan(value, MAX_OBJECT_DEPTH)) return false;
   const { metadata, spec, status } = value;
   if (!isRecord(metadata) || !isRecord(spec) || !isRecord(status) || !isRecord(spec.user)) return false;
   const numbers = [status.outputBytes, status.gaps, status.fileBytes];

@@ -17,7 +17,7 @@ import type { StoredRecording } from "../recording/reading/recording-index.ts";
 import { readDeleteOptions } from "./delete-options.ts";
 import { FolderRecordings, keyOf, type RecordingsQuery } from "./folder-recordings.ts";
 import { firstPageOf, mergePages, readToken, tokenOf } from "./merge-recordings.ts";
-import { type PeerPages, PeerRecordings } from "./peer-recordings.ts";
+import { PeerRecordings } from "./peer-recordings.ts";
 import type { ObjectKey } from "./polled-feed.ts";
 import {
   type EveryRecording,
@@ -138,7 +138,9 @@ export class RecordingsApi {
     return warning === "" ? answer : { ...answer, headers: { ...answer.headers, Warning: warning } };
   }
 
-  async #pages(wanted: RecordingsQuery): Promise<PeerPages & { readonly storeProblem?: string | undefined }> {
+  async #pages(
+    wanted: RecordingsQuery,
+  ): Promise<Awaited<ReturnType<PeerRecordings["pages"]>> & { readonly storeProblem?: string | undefined }> {
     const [own, peers, store] = await Promise.all([
       this.#own.page(wanted),
       this.#peers.pages(wanted),

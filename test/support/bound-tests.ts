@@ -349,6 +349,8 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
     "integration/peers/peer-server.test.ts: are listed page by page | integration/peers/replicas.test.ts: answers with more than is read",
   MAX_WATCHED_RECORDINGS: "unit/session-api/recording-feed.test.ts: is too much past a bound",
   KEPT_RECORDINGS_MS: "unit/session-api/recording-feed.test.ts: forgets them when nobody",
+  MAX_PEER_LIST_CHARACTERS:
+    "integration/peers/peer-server.test.ts: before they fill the memory | unit/session-api/peer-recordings.test.ts: would fill the memory",
   MAX_PEER_RECORDINGS: "unit/session-api/peer-recordings.test.ts: past a bound",
   MAX_RECORDINGS_PAGE_CHARACTERS: "unit/session-api/peer-recordings.test.ts: with long names",
   MAX_RECORDINGS_QUESTION_BYTES:

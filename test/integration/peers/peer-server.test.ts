@@ -25,11 +25,13 @@ import { newSessionId } from "../../../src/sessions/session-id.ts";
 import { MAX_JOIN_REQUEST_BYTES } from "../../../src/sessions/session-joins.ts";
 import { OUTPUT_WAIT_MS, type OutputPage, type OutputRead } from "../../../src/sessions/session-outputs.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
+import { fixedBound } from "../../support/fixed-bound.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 // The bounds under test.
 const MAX_PEER_PAGES = 100;
 const MAX_PEER_SESSIONS = MAX_PEER_PAGES * PEER_PAGE_SESSIONS;
+const MAX_PEER_LIST_CHARACTERS = fixedBound("src/api/list-cost.ts", "MAX_PEER_LIST_CHARACTERS");
 const KEPT_LIST_MS = 5_000;
 const MAX_RECORDINGS_QUESTION_BYTES = 64 * 1024;
 const MAX_KEPT_LISTS = 8;
@@ -321,6 +323,18 @@ it.each([
   });
   await expect(client.sessions(address)).rejects.toThrow(message);
   expect(pages).toBe(asked);
+});
+
+it("pages of long names are given up before they fill the memory", async () => {
+  let bytes = 0;
+  const { client, address } = await liar(() => {
+    const pod = "x".repeat(4_000_000);
+    const next = String(bytes).padStart(12, "0");
+    bytes += pod.length;
+    return { sessions: [{ ...sessionOf(1), pod }], next };
+  });
+  await expect(client.sessions(address)).rejects.toThrow("its list takes too much memory");
+  expect(bytes).toBeLessThan(MAX_PEER_LIST_CHARACTERS + 4_000_000);
 });
 
 it.each([

@@ -19,6 +19,16 @@ describe("a peer's list of sessions", () => {
     expect(sessions).toEqual([{ ...session, startedAt: session.startedAt.toISOString() }]);
   });
 
+  it("has what a later release adds, but nothing that is nested without end", () => {
+    const text = JSON.stringify([
+      { ...session, more: [1] },
+      { ...session, more: "DEEP" },
+    ]);
+    const deep = text.replace('"DEEP"', "[".repeat(10_000) + "]".repeat(10_000));
+    const { sessions } = readPeerSessions({ ...hello, sessions: JSON.parse(deep) });
+    expect(sessions).toMatchObject([{ id: session.id, more: [1] }]);
+  });
+
   it("names each missing worker once, by an index that a worker may have", () => {
     const indices = [0, 1_023, 0, -1, 1_024, 1.5, 2 ** 60, "1", null];
     const partial = indices.map((worker) => ({ worker, problem: "x".repeat(1_000) }));

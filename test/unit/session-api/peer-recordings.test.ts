@@ -11,6 +11,7 @@ import { type RecordingObject, recordingObjectOf } from "../../../src/session-ap
 import { fixedBound } from "../../support/fixed-bound.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
+const MAX_PEER_LIST_CHARACTERS = fixedBound("src/api/list-cost.ts", "MAX_PEER_LIST_CHARACTERS");
 const MAX_PEER_RECORDINGS = fixedBound("src/session-api/peer-recordings.ts", "MAX_PEER_RECORDINGS");
 const MAX_RECORDINGS_PAGE_CHARACTERS = fixedBound(
   "src/session-api/peer-recordings.ts",
@@ -112,14 +113,30 @@ describe("recordings of another replica", () => {
     ]);
   });
 
+  it("that would fill the memory are named as missing", async () => {
+    const member = "x".repeat(4_000_000);
+    let asked = 0;
+    const peers = peersOf(() => {
+      asked += 1;
+      const items = [{ ...recording(String(asked).padStart(8, "0")), member }];
+      return { items, remaining: 1 };
+    });
+    const { pages, partial } = await peers.pages({ ...ALL, limit: 500 });
+    expect(pages).toEqual([]);
+    expect(partial).toEqual([{ replica: "b:1", problem: "its list takes too much memory" }]);
+    expect(asked).toBeLessThanOrEqual(MAX_PEER_LIST_CHARACTERS / member.length + 1);
+  });
+
   it("are left out if they are malformed", async () => {
     const [good] = numbered(1);
+    const deep: unknown = JSON.parse("[".repeat(70) + "]".repeat(70));
     const bad = [
       null,
       {},
       { ...good, kind: "Pod" },
       { ...good, spec: {} },
       { ...good, status: { gaps: "1" } },
+      { ...good, deep },
     ];
     const { pages } = await peersOf(() => ({ items: [...bad, good], remaining: -1 })).pages(ALL);
     expect(pages).toMatchObject([{ remaining: 0 }]);
