@@ -58,6 +58,7 @@ export const BOUND_TESTS: Readonly<Record<string, string>> = {
   MAX_EXTENSION_BYTES: "integration/recording/archive-reader.test.ts: no extension that is too long",
   SILENCE_MS: "integration/recording/finish-left-parts.test.ts: here or elsewhere",
   WATCHED_MS: "integration/recording/finish-left-parts.test.ts: here or elsewhere",
+  MAX_CHANGING_LINE: "unit/recording/terminal-filter.test.ts: a line past its bound",
   MAX_SEQUENCE: "unit/recording/terminal-filter.test.ts: that does not end",
   MAX_BINARY_BYTES: "unit/recording/session-writer.test.ts: keeps binary output exactly up to its bound",
   MAX_CONNECTIONS: "unit/recording/forward-recorder.test.ts: follows no more connections",

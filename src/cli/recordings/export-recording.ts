@@ -1,4 +1,4 @@
-import { maskControls, quietJson } from "../../observability/mask-controls.ts";
+import { quietJson } from "../../observability/mask-controls.ts";
 import { parseEvent, parseHeader, type RecordedEvent } from "../../recording/format/asciicast.ts";
 import {
   digestLine,
@@ -8,7 +8,7 @@ import {
   saltLine,
   saltOf,
 } from "../../recording/format/chain.ts";
-import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
+import { TerminalFilter, TextLines } from "../../recording/format/terminal-filter.ts";
 import { headerOf, readRecording } from "../../recording/reading/read-recording.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { readLines } from "../../recording/reading/recording-lines.ts";
@@ -223,12 +223,12 @@ async function exportVersion2(file: string): Promise<void> {
 }
 
 async function exportOutput(file: string, format: "text" | "raw", stream: string | undefined): Promise<void> {
-  const filter = new TerminalFilter();
+  const [filter, lines] = [new TerminalFilter(), new TextLines()];
   let current = "stdout";
   let held: Buffer | undefined;
   const write = (bytes: Buffer | undefined): Promise<void> | void => {
     if (bytes === undefined) return;
-    return writeOut(format === "raw" ? bytes : maskControls(plain(filter.push(bytes.toString("utf8")))));
+    return writeOut(format === "raw" ? bytes : lines.push(filter.push(bytes.toString("utf8"))));
   };
   await readRecording(file, {
     onHeader: (line) => warnOfNewerFormat(line, file),
@@ -243,12 +243,5 @@ async function exportOutput(file: string, format: "text" | "raw", stream: string
     },
   });
   await write(held);
+  process.stdout.write(lines.end());
 }
-
-/** The text without sequences that move the cursor. */
-function plain(text: string): string {
-  return text.replace(MOVES, "").replace(/\r\n?/g, "\n");
-}
-
-const ESC = String.fromCharCode(27);
-const MOVES = new RegExp(`${ESC}(?:\\[[^@-~]*[@-~]|[()*+].|.)`, "g");

@@ -2,6 +2,12 @@ const ESC = "\u001b";
 /** Characters of an escape sequence. Past it the sequence is dropped, and what follows is text. */
 const MAX_SEQUENCE = 4_096;
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const UNSAFE = /[\x00-\x07\x0e-\x1f\x7f-\x9f]/g;
+
+/** Colours and the cursor's moves, whole: `isHarmless` says the same of them. */
+const COMMON = new RegExp(`${ESC}\\[[\\d;:]{0,32}[A-HJKm]`, "y");
+
 type State = "text" | "escape" | "csi" | "string" | "charset";
 
 /**
@@ -19,7 +25,24 @@ export class TerminalFilter {
 
   push(text: string): string {
     let shown = "";
-    for (const character of text) shown += this.#take(character);
+    for (let at = 0; at < text.length; ) {
+      if (this.#state === "text") {
+        UNSAFE.lastIndex = at;
+        const end = UNSAFE.test(text) ? UNSAFE.lastIndex - 1 : text.length;
+        shown += text.slice(at, end);
+        if (end === text.length) break;
+        at = end;
+        COMMON.lastIndex = at;
+        if (COMMON.test(text)) {
+          shown += text.slice(at, COMMON.lastIndex);
+          at = COMMON.lastIndex;
+          continue;
+        }
+      }
+      const character = String.fromCodePoint(text.codePointAt(at) as number);
+      shown += this.#take(character);
+      at += character.length;
+    }
     return shown;
   }
 
@@ -97,4 +120,123 @@ function isHarmless(sequence: string): boolean {
     );
   }
   return /^[\d;:]*$/.test(parameters) && "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu".includes(final);
+}
+
+/** Characters of a line that what follows may change. Past it the line is written as it stands. */
+const MAX_CHANGING_LINE = 2_048;
+
+/** What acts on a line in the output of a `TerminalFilter`, which has whole sequences only. */
+const ACTS = new RegExp(`\r\n|[\b\n\v\f\r]|${ESC}(?:\\[([^@-~]*)([@-~])|[()*+][^0-~]*.|.)`, "g");
+const WIDE =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/u;
+
+/**
+ * Makes lines of text of what a `TerminalFilter` passes on. Follows the cursor within a line, as
+ * shells edit theirs; a carriage return begins another, so that output hides none.
+ */
+export class TextLines {
+  /** The line that is not written yet, while the cursor is at its end. */
+  #line = "";
+  /** Its columns, once the cursor was elsewhere. A wide character has an empty second one. */
+  #cells: string[] | undefined;
+  #column = 0;
+  #isReturned = false;
+  #isPartlyWritten = false;
+
+  push(text: string): string {
+    let written = "";
+    for (let at = 0; at < text.length; at = ACTS.lastIndex) {
+      ACTS.lastIndex = at;
+      const act = ACTS.exec(text);
+      const end = act?.index ?? text.length;
+      if (end > at) written += this.#print(text.slice(at, end));
+      if (act === null) break;
+      const [found, parameters = "", final = found] = act;
+      if (found === "\r") this.#isReturned = true;
+      else if (final === "\b") this.#move(-1);
+      else if (found.startsWith(ESC)) this.#change(final, parameters);
+      else written += this.#endLine();
+    }
+    return written;
+  }
+
+  /** The last line, if no line feed ended it. */
+  end(): string {
+    return this.#take();
+  }
+
+  #print(text: string): string {
+    const before = this.#isReturned && this.#hasText ? this.#endLine() : "";
+    this.#isReturned = false;
+    if (this.#cells === undefined) this.#line += text;
+    else for (const character of text) this.#put(this.#cells, character);
+    if ((this.#cells ?? this.#line).length <= MAX_CHANGING_LINE) return before;
+    this.#isPartlyWritten = true;
+    return before + this.#take();
+  }
+
+  get #hasText(): boolean {
+    return this.#isPartlyWritten || this.#line !== "" || this.#cells !== undefined;
+  }
+
+  #put(cells: string[], character: string): void {
+    while (cells.length < this.#column) cells.push(" ");
+    if (/^\p{M}/u.test(character) && this.#column > 0) {
+      cells[this.#column - 1] += character;
+      return;
+    }
+    const columns = WIDE.test(character) ? [character, ""] : [character];
+    cells.splice(this.#column, columns.length, ...columns);
+    this.#column += columns.length;
+  }
+
+  #move(columns: number): void {
+    this.#open();
+    this.#column = Math.max(0, Math.min(this.#column + columns, MAX_CHANGING_LINE));
+  }
+
+  /** The columns, with the cursor where it is. */
+  #open(): string[] {
+    if (this.#cells === undefined) {
+      const [line, cells] = [this.#line, []];
+      this.#line = "";
+      this.#column = 0;
+      this.#cells = cells;
+      for (const character of line) this.#put(cells, character);
+    }
+    if (this.#isReturned) this.#column = 0;
+    this.#isReturned = false;
+    return this.#cells;
+  }
+
+  #change(final: string, parameters: string): void {
+    const count = Math.max(1, Math.min(Number.parseInt(parameters, 10) || 1, MAX_CHANGING_LINE));
+    // What a carriage return leaves is kept: a line that is drawn again follows it.
+    if (final === "K" && !this.#isReturned && /^0?$/.test(parameters)) this.#open().splice(this.#column);
+    else if (final === "C" || final === "D") this.#move(final === "C" ? count : -count);
+    else if (final === "G") {
+      this.#open();
+      this.#column = count - 1;
+    } else if (final === "P") this.#open().splice(this.#column, count);
+    else if (final === "X" || final === "@") {
+      const cells = this.#open();
+      while (cells.length < this.#column) cells.push(" ");
+      cells.splice(this.#column, final === "X" ? count : 0, ...Array<string>(count).fill(" "));
+      cells.splice(MAX_CHANGING_LINE);
+    }
+  }
+
+  #endLine(): string {
+    const line = this.#take();
+    this.#isReturned = false;
+    this.#isPartlyWritten = false;
+    return `${line}\n`;
+  }
+
+  #take(): string {
+    const line = this.#cells?.join("") ?? this.#line;
+    this.#line = "";
+    this.#cells = undefined;
+    return line;
+  }
 }

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
+import { RecordingFileError } from "./recording-file-error.ts";
 
 const ENDING = ".cast";
 
@@ -15,7 +15,7 @@ export async function findRecordings(place: string): Promise<string[]> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT")
       throw new RecordingFileError(`${place}: no such file or folder`);
-    throw fileErrorOf(error, place);
+    throw RecordingFileError.of(error, place);
   }
 }
 

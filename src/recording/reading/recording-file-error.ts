@@ -1,8 +1,3 @@
-/** A file is unusable for its purpose. The message is one line for the user. */
-export class RecordingFileError extends Error {
-  override readonly name = "RecordingFileError";
-}
-
 const WORDS: Readonly<Record<string, (file: string) => string>> = {
   ENOENT: (file) => `${file}: no such file`,
   ENOTDIR: (file) => `${file}: no such file`,
@@ -13,10 +8,15 @@ const WORDS: Readonly<Record<string, (file: string) => string>> = {
   ERR_FS_FILE_TOO_LARGE: (file) => `${file} is too large`,
 };
 
-/** Rewords the system's errors; returns any other error unchanged. */
-export function fileErrorOf(error: unknown, file: string): unknown {
-  if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  const message = WORDS[code ?? ""]?.(file) ?? `${file} cannot be used: ${code}`;
-  return new RecordingFileError(message, { cause: error });
+/** A file is unusable for its purpose. The message is one line for the user. */
+export class RecordingFileError extends Error {
+  override readonly name = "RecordingFileError";
+
+  /** Rewords the system's errors; returns any other error unchanged. */
+  static of(error: unknown, file: string): unknown {
+    if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return error;
+    const { code } = error as NodeJS.ErrnoException;
+    const message = WORDS[code ?? ""]?.(file) ?? `${file} cannot be used: ${code}`;
+    return new RecordingFileError(message, { cause: error });
+  }
 }

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
+import { RecordingFileError } from "./recording-file-error.ts";
 
 /** The longest line of a recording, which is the escaped output of one read. Past it the file is refused. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -21,7 +21,7 @@ export async function readLines(file: string, onLine: OnLine, signal?: AbortSign
       await handle.close();
     }
   } catch (error) {
-    throw fileErrorOf(error, file);
+    throw RecordingFileError.of(error, file);
   }
 }
 

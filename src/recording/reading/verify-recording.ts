@@ -4,7 +4,7 @@ import path from "node:path";
 import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { type CheckedRecording, RecordingCheck } from "../format/check-recording.ts";
 import { isSignedBy, keyNameOf } from "../format/signed-head.ts";
-import { fileErrorOf, RecordingFileError } from "./recording-file-error.ts";
+import { RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
 interface Verified extends Omit<CheckedRecording, "verdict"> {
@@ -44,7 +44,7 @@ export async function readPublicKeys(files: readonly string[], folder?: string):
 
 async function readPublicKey(file: string): Promise<KeyObject> {
   const pem = await readUpTo(file).catch((error: unknown) => {
-    throw fileErrorOf(error, file);
+    throw RecordingFileError.of(error, file);
   });
   try {
     const key = createPublicKey(pem);

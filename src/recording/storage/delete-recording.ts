@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { appendFile, rm, unlink } from "node:fs/promises";
 import path from "node:path";
-import { fileErrorOf } from "../reading/recording-file-error.ts";
+import { RecordingFileError } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
 
 /** Lists deleted recordings, to distinguish them from recordings that disappeared. */
@@ -24,10 +24,10 @@ export async function deleteRecording(folder: string, file: string, reason: stri
     // The line is written first: without it the deletion would look like a theft.
     await appendFile(list, `${JSON.stringify(deleted)}\n`, { mode: 0o600, flag: APPEND });
   } catch (error) {
-    throw fileErrorOf(error, list);
+    throw RecordingFileError.of(error, list);
   }
   await rm(`${file}${UPLOADED}`, { force: true });
   await unlink(file).catch((error: unknown) => {
-    throw fileErrorOf(error, file);
+    throw RecordingFileError.of(error, file);
   });
 }

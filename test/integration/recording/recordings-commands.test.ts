@@ -125,6 +125,10 @@ describe("sluice recordings", () => {
     expect(JSON.parse(header)).toMatchObject({ version: 2, width: 80, height: 24 });
     expect(events.map((line) => JSON.parse(line)[1]).every((code) => code === "o")).toBe(true);
     const odd = path.join(gateway.folder, "odd.cast");
+    const keys = [..."ls\b", "\u001b[Ks\r", "\n"].map((data) => `${JSON.stringify([0, "o", data])}\n`);
+    writeFileSync(odd, `{"version":3,"term":{"cols":9,"rows":9}}\n${keys.join("")}`);
+    const typed = await sluice.run(["recordings", "export", odd, "--format", "text"]);
+    expect(typed.stdout).toBe("ls\n");
     writeFileSync(
       odd,
       '{"version":3,"term":{"cols":9,"rows":9},"timestamp":1e999}\n[0,"","a"]\n[0,"oi","b"]\n',

@@ -2,7 +2,7 @@ import headless from "@xterm/headless";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { maskControls } from "../../../src/observability/mask-controls.ts";
-import { TerminalFilter } from "../../../src/recording/format/terminal-filter.ts";
+import { TerminalFilter, TextLines } from "../../../src/recording/format/terminal-filter.ts";
 
 const filtered = (...parts: readonly string[]): string => {
   const filter = new TerminalFilter();
@@ -96,6 +96,43 @@ describe("what a replay passes on to the terminal", () => {
 
   it("shows what follows a sequence that does not end", () => {
     expect(filtered(`\u001b]0;${"x".repeat(5_000)}visible`)).toMatch(/visible$/);
+  });
+});
+
+describe("a recording as text", () => {
+  const textOf = (...parts: readonly string[]): string => {
+    const [filter, lines] = [new TerminalFilter(), new TextLines()];
+    return parts.map((part) => lines.push(filter.push(part))).join("") + lines.end();
+  };
+
+  it.each([
+    ["a carriage return that ends one event, its line feed in the next", ["one\r", "\ntwo"], "one\ntwo"],
+    ["a key that was taken back", ["echo helo\b \blo"], "echo hello"],
+    ["a letter that readline inserts", ["echo wrld\b\b\b\u001b[1@o\r\n"], "echo world\n"],
+    ["a command from the history", ["$ ls -l\b\b\b\b\bpwd\u001b[K\r\n"], "$ pwd\n"],
+    ["a deleted letter", ["abcd\u001b[2D\u001b[P\r\n"], "abd\n"],
+    ["erased letters", ["abcd\b\b\b\u001b[2X\r\n"], "a  d\n"],
+    ["a column", ["up\u001b[6G[ OK ]"], "up   [ OK ]"],
+    [
+      "wide letters that were taken back",
+      ["\u4f60\u597d\b\b  \b\b\u{1f600}a\u0301\b\b\bx"],
+      "\u4f60xa\u0301",
+    ],
+    ["a progress bar", ["10%\r20%\r\u001b[K30%\r\n"], "10%\n20%\n30%\n"],
+    ["bash's own modes", ["$ ls\r\n\u001b[?2004l\rfile\r\n\u001b[?2004h$ "], "$ ls\nfile\n$ "],
+    ["colours", ["\u001b[1;31mred\u001b[0m\u001b(B"], "red"],
+    ["pages", ["a\fb\vc"], "a\nb\nc"],
+  ])("has no trace of %s", (_what, parts, text) => {
+    expect(textOf(...parts)).toBe(text);
+    expect(textOf(...parts.join(""))).toBe(text);
+  });
+
+  it("writes a line past its bound as it stands", () => {
+    const lines = new TextLines();
+    const long = "x".repeat(3_000);
+    expect(lines.push(long)).toBe(long);
+    expect(lines.push("\b\u001b[9999999999Cy\u001b[9999999999@\rnext\n")).toMatch(/^ *y *\nnext\n$/);
+    expect(lines.end()).toBe("");
   });
 });
 

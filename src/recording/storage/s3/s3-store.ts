@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { readUpTo } from "@sluice/client/internal/config/named-file-text";
 import { notInstalled } from "@sluice/client/internal/config/optional-package";
 import type { RecordingStore } from "../../../config/sections/recording.ts";
-import { fileErrorOf, RecordingFileError } from "../../reading/recording-file-error.ts";
+import { RecordingFileError } from "../../reading/recording-file-error.ts";
 import { errorCodeOf, S3Error } from "./s3-answer.ts";
 
 /** Attempts of one request while the store fails temporarily. Past it the upload is tried again later. */
@@ -246,7 +246,7 @@ export async function readS3Credentials(
   try {
     text = (await readUpTo(file)).toString();
   } catch (error) {
-    throw fileErrorOf(error, file);
+    throw RecordingFileError.of(error, file);
   }
   return credentialsOf(
     defaultProfileOf(text),

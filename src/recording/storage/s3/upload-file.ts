@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants, createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { fileErrorOf } from "../../reading/recording-file-error.ts";
+import { RecordingFileError } from "../../reading/recording-file-error.ts";
 import { elementsOf, NOT_STORED, S3Error, textOf } from "./s3-answer.ts";
 import type { S3Answer, S3Store } from "./s3-store.ts";
 
@@ -31,7 +31,7 @@ export async function uploadFile(store: S3Store, file: string, key: string): Pro
   try {
     handle = await open(file, OWN);
   } catch (error) {
-    throw fileErrorOf(error, file);
+    throw RecordingFileError.of(error, file);
   }
   try {
     const { size: bytes } = await handle.stat();
@@ -44,7 +44,7 @@ export async function uploadFile(store: S3Store, file: string, key: string): Pro
       return await uploadedAs(upload, error);
     }
   } catch (error) {
-    throw error instanceof S3Error ? error : fileErrorOf(error, file);
+    throw error instanceof S3Error ? error : RecordingFileError.of(error, file);
   } finally {
     await handle.close();
   }
@@ -187,7 +187,7 @@ async function digestOfFile(file: string): Promise<string> {
   try {
     for await (const part of createReadStream(file, { flags: OWN as never })) hash.update(part as Buffer);
   } catch (error) {
-    throw fileErrorOf(error, file);
+    throw RecordingFileError.of(error, file);
   }
   return hash.digest("hex");
 }
