@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { quietJson } from "../../observability/mask-controls.ts";
 import { parseEvent, parseHeader, type RecordedEvent } from "../../recording/format/asciicast.ts";
 import {
@@ -65,6 +66,8 @@ async function exportRedacted(
   redactsCommand: boolean,
 ): Promise<void> {
   const shared = new SharedTexts(texts);
+  if (texts.length > 0 && (await stat(file).catch(() => undefined))?.isFIFO())
+    throw new RecordingFileError(`${file} is a pipe, which --redact cannot read twice: save it first`);
   if (texts.length > 0) await readRecording(file, { onEvent: (event) => shared.add(event) });
   const redaction = new Redaction(file, texts, redactsCommand, shared);
   await exportLines(file, redaction);

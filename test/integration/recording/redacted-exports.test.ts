@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { systemDisk } from "../../../src/recording/thread/disk.ts";
 import { partOf, RecordingFile } from "../../../src/recording/thread/recording-file.ts";
 import { SessionWriter } from "../../../src/recording/thread/session-writer.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { play } from "../../support/recording/played.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 import { Sluice } from "../../support/sluice.ts";
@@ -61,6 +63,21 @@ it("warns of a text that is in no event", async () => {
 it.each([["ana@example.com"], ["api-7d"]])("refuses %s, which stays in the header", async (text) => {
   const refusal = `sluice recordings: ${file} has this text in its header, beside the command line\n`;
   expect(await redact(text)).toEqual({ exitCode: 1, stdout: "", stderr: refusal });
+});
+
+it("is not made from a pipe, which cannot be read twice", () => {
+  const exported = (...args: string[]) => {
+    const command = sluiceCommand("recordings", "export", "/dev/stdin", ...args).flat();
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", 'cat "$0" | "$@"', file, ...command], {
+      encoding: "utf8",
+    });
+    return { exitCode: status, stdout, stderr };
+  };
+  const refusal =
+    "sluice recordings: /dev/stdin is a pipe, which --redact cannot read twice: save it first\n";
+  expect(exported("--redact", "hunter2")).toEqual({ exitCode: 1, stdout: "", stderr: refusal });
+  const { exitCode, stdout } = exported("--redact-command");
+  expect([exitCode, play(stdout).shown.length > 0, stdout.includes("4711")]).toEqual([0, true, false]);
 });
 
 it("finds a text in the command line, if that is left out", async () => {
