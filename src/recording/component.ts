@@ -82,10 +82,10 @@ export async function buildRecording(
         uploads.requireRoom();
         const opening = recorder.open(recordingFileOf(info.id, info.startedAt));
         const queue = await within(settings.maxHoldMs, opening);
-        const onUnfinished = (problem: string): void =>
-          logger.error({ session: { id: info.id }, problem }, "a recording could not be finished");
-        const options = { rule, bounds: settings, metrics, annotate, recordAudit, noteOutcome, onUnfinished };
-        const recording = new SessionRecording(queue, options);
+        const recording = new SessionRecording(queue, {
+          ...{ rule, bounds: settings, metrics, annotate, recordAudit },
+          ...outcomesOf(info.id, noteOutcome, logger),
+        });
         const { maxOutputBytes } = settings;
         return [
           info.subresource === "portforward"
@@ -137,6 +137,22 @@ function lastFailure() {
       if (failure === undefined) return undefined;
       const seconds = Math.round((performance.now() - failure.ms) / 1_000);
       return { note: `the last recording failed ${seconds} s ago: ${failure.problem}` };
+    },
+  };
+}
+
+/** Logs what happens to a session's recording, and notes it for /readyz?verbose. */
+function outcomesOf(id: string, noteOutcome: (problem: string | undefined) => void, logger: Logger) {
+  const session = { id };
+  return {
+    onWhole: (): void => noteOutcome(undefined),
+    onUnwritten: (problem: string): void => {
+      noteOutcome(problem);
+      logger.warn({ session, problem }, "output of a session cannot be recorded");
+    },
+    onUnfinished: (problem: string): void => {
+      noteOutcome(problem);
+      logger.error({ session, problem }, "a recording could not be finished");
     },
   };
 }

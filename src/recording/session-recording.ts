@@ -16,9 +16,11 @@ interface SessionRecordingOptions {
   readonly annotate: (name: string, value: string) => void;
   /** Writes an audit event while the session runs, with its annotations so far. */
   readonly recordAudit: () => void;
-  /** Gets why a recording cannot be written now, or undefined once one was written whole. */
-  readonly noteOutcome: (problem: string | undefined) => void;
-  /** Called if the recording could not be finished. */
+  /** Called once the recording was written whole. */
+  readonly onWhole: () => void;
+  /** Gets why output cannot be recorded now. */
+  readonly onUnwritten: (problem: string) => void;
+  /** Gets why the recording could not be finished. */
   readonly onUnfinished: (problem: string) => void;
 }
 
@@ -68,8 +70,7 @@ export class SessionRecording {
         },
         onFailed: (problem) => {
           this.#options.metrics.writeFailed();
-          this.#options.noteOutcome(problem);
-          this.fail(`the recording cannot be written: ${problem}`);
+          this.fail(`the recording cannot be written: ${problem}`, problem);
         },
         onGap: (bytes) => this.noteGap(bytes),
         onChunk: (chunk, hash) => {
@@ -100,8 +101,9 @@ export class SessionRecording {
     for (const release of this.#releases.splice(0)) release();
   }
 
-  /** Ends the session if its rule requires the recording. */
-  fail(message: string): SessionEnd | undefined {
+  /** Ends the session if its rule requires the recording. `problem`: the message for operators. */
+  fail(message: string, problem: string = message): SessionEnd | undefined {
+    if (this.failure === undefined) this.#options.onUnwritten(problem);
     if (!this.isRequired) return undefined;
     if (this.failure === undefined) {
       const status = failedStatus(message);
@@ -145,21 +147,21 @@ export class SessionRecording {
       this.queue.discard();
       return;
     }
-    const { metrics, annotate, noteOutcome, onUnfinished } = this.#options;
-    metrics.bytes(recordedBytes, end.countedBytes, this.#lostBytes);
+    const { metrics, annotate, onWhole, onUnfinished } = this.#options;
     try {
       const { hash, key, gaps } = await this.queue.end(this.nowMs, end);
       annotate("sluice.dev/recording-head", `${hash} ${key}`);
       if (gaps > 0) annotate("sluice.dev/recording-gaps", String(gaps));
       metrics.ended(this.failure === undefined ? "written" : "failed");
-      noteOutcome(undefined);
+      if (this.failure === undefined && gaps === 0) onWhole();
     } catch (error) {
       const problem = (error as Error).message;
       annotate("sluice.dev/recording-failed", problem);
       metrics.ended("failed");
-      noteOutcome(problem);
       onUnfinished(problem);
     }
+    // The thread reports the last gap with the end.
+    metrics.bytes(recordedBytes, end.countedBytes, this.#lostBytes);
   }
 }
 

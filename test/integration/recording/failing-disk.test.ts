@@ -132,6 +132,32 @@ describe("a disk that is full", () => {
     expect(gap).toMatchObject({ bytes: missing.byteLength, sha256 });
     expect(recorded.of("m").join()).toContain(`gap: ${missing.byteLength} bytes`);
     expect(recorded.comments.at(-1)).toMatchObject({ head: { gaps: 1, bytes: 100_017, end: "completed" } });
+    // A recording with a gap is not whole.
+    expect(gateway?.health).toMatchObject({ note: expect.stringContaining("ENOSPC") });
+  });
+
+  it("until the end: what is lost counts as lost, and the log has why", async () => {
+    const { client, node } = await start(goOn);
+    setFault("full");
+    const stdout = node.streams.get("stdout");
+    stdout?.write(Buffer.from("kept "));
+    const metric = (name: string) => gateway?.metric(name) ?? [];
+    await expect.poll(() => metric("sluice_recording_write_failures_total")).toHaveLength(1);
+    stdout?.write(Buffer.alloc(100_000, "lost "));
+    await expect.poll(() => Buffer.concat(client.messages).includes("lost")).toBe(true);
+    endExec(node, SUCCESS);
+    await client.done;
+    await expect
+      .poll(() => metric("sluice_recordings_total"))
+      .toEqual(['sluice_recordings_total{result="failed"} 1']);
+    const bytes = await metric("sluice_recording_bytes_total");
+    const lost = bytes.find((line) => line.includes('as="lost"'));
+    expect(Number(lost?.split(" ")[1])).toBeGreaterThanOrEqual(100_000);
+    const lines = (gateway?.logLines ?? []).map((line) => JSON.parse(line));
+    expect(lines.map(({ level, problem, msg }) => [level, problem, msg])).toEqual([
+      ["warn", "ENOSPC", "output of a session cannot be recorded"],
+      ["error", "ENOSPC", "a recording could not be finished"],
+    ]);
   });
 });
 
@@ -165,6 +191,9 @@ describe("a disk that hangs", () => {
     });
     expect(stdout.byteLength).toBeGreaterThan(64 * 1024);
     expect(stdout.byteLength).toBeLessThanOrEqual(256 * 1024 + 7);
+    expect(gateway?.health).toMatchObject({
+      note: expect.stringContaining("the recording was not written for 0.5 s"),
+    });
     setFault("");
     // What was passed on is all recorded once the disk is back.
     const recorded = play((await gateway?.recording()) ?? "");
