@@ -206,6 +206,16 @@ describe("an exec plugin", () => {
     );
   });
 
+  it.each([
+    ["an argument", { args: ["hunter2".repeat(30_000)] }],
+    ["a variable", { env: [{ name: "A", value: "hunter2".repeat(30_000) }] }],
+  ])("that the system refuses for %s that is too long is named, without its texts", async (_what, more) => {
+    for (const command of ["/bin/true", "true"])
+      await expect(ask({ apiVersion: V1BETA1, command, ...more })).rejects.toThrow(
+        /^getting credentials: exec: fork\/exec \S*true: argument list too long$/,
+      );
+  });
+
   it("is killed when it prints without end", async () => {
     const endless =
       "const line = 'x'.repeat(65536); (function more() { process.stdout.write(line, more) })()";

@@ -1,8 +1,10 @@
 /** Texts of Go's syscall.Errno. */
 export const ERRNO_TEXTS: Readonly<Record<string, string>> = {
+  E2BIG: "argument list too long",
   EACCES: "permission denied",
   EADDRINUSE: "address already in use",
   EADDRNOTAVAIL: "cannot assign requested address",
+  EAGAIN: "resource temporarily unavailable",
   EBUSY: "device or resource busy",
   ECONNABORTED: "software caused connection abort",
   ECONNREFUSED: "connection refused",
@@ -21,6 +23,8 @@ export const ERRNO_TEXTS: Readonly<Record<string, string>> = {
   ENETUNREACH: "network is unreachable",
   ENFILE: "too many open files in system",
   ENOENT: "no such file or directory",
+  ENOEXEC: "exec format error",
+  ENOMEM: "cannot allocate memory",
   ENOSPC: "no space left on device",
   ENOTDIR: "not a directory",
   ENOTEMPTY: "directory not empty",

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { keyPairOf } from "../config/key-pair.ts";
+import { ERRNO_TEXTS } from "../config/system-error.ts";
 import { parseYamlDocuments } from "../config/yaml-documents.ts";
 import type { ExecPlugin } from "./kubeconfig-entries.ts";
 
@@ -27,6 +28,8 @@ export interface PluginCredentials {
   /** Milliseconds since 1970; undefined means valid until the API server refuses them. */
   readonly expiresAtMs: number | undefined;
 }
+
+const NOT_FOUND = ["ENOENT", "EACCES"];
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
@@ -57,18 +60,7 @@ function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
   if (texts.some((text) => text.includes("\0")))
     return Promise.reject(new Error(`exec: fork/exec ${command}: invalid argument`));
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      env: {
-        ...process.env,
-        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
-        KUBERNETES_EXEC_INFO: run.info,
-      },
-      stdio: [
-        run.isInteractive ? "inherit" : "ignore",
-        "pipe",
-        process.stderr.isTTY === true ? "inherit" : "ignore",
-      ],
-    });
+    const child = start(plugin, run);
     const chunks: Buffer[] = [];
     let length = 0;
     const giveUp = (message: string) => {
@@ -105,11 +97,25 @@ function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
   });
 }
 
-/** Go searches PATH only for names without a slash, and reports another error for those. */
-function startFailure({ command, installHint }: ExecPlugin, { code }: NodeJS.ErrnoException): string {
-  const reason =
-    code === "ENOENT" ? "no such file or directory" : code === "EACCES" ? "permission denied" : code;
-  if (command.includes("/")) return `exec: fork/exec ${command}: ${reason}`;
+/** Throws client-go's message for what Node throws rather than emits, such as E2BIG. */
+function start(plugin: ExecPlugin, { info, isInteractive }: PluginRun) {
+  const { command, args, env } = plugin;
+  const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  const stderr = process.stderr.isTTY === true ? "inherit" : "ignore";
+  try {
+    return spawn(command, args, {
+      env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: info },
+      stdio: [isInteractive ? "inherit" : "ignore", "pipe", stderr],
+    });
+  } catch (error) {
+    throw new Error(startFailure(plugin, error as NodeJS.ErrnoException));
+  }
+}
+
+/** Go searches PATH only for names without a slash, and reports another error if it finds none. */
+function startFailure({ command, installHint }: ExecPlugin, { code = "" }: NodeJS.ErrnoException): string {
+  if (command.includes("/") || !NOT_FOUND.includes(code))
+    return `exec: fork/exec ${command}: ${ERRNO_TEXTS[code] ?? code}`;
   const hint = installHint === undefined ? "" : `\n\n${installHint}`;
   return `exec: executable ${command} not found${NOT_INSTALLED}${hint}`;
 }
