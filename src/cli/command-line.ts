@@ -3,7 +3,7 @@
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
-import { ConfigurationError } from "@sluice/client/internal/config/configuration-error";
+import { ConfigurationError, withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import { NotInstalledError } from "@sluice/client/internal/config/optional-package";
 import { systemErrorText } from "@sluice/client/internal/config/system-error";
@@ -57,7 +57,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     if (error instanceof UsageError) {
       const lines = error.showsUsage ? await usageOf(name.trim()) : "";
       process.stderr.write(
-        `${PROGRAM}${name}: ${maskControls(error.message)}\n${lines}See '${PROGRAM}${name} --help' for usage.\n`,
+        `${PROGRAM}${name}: ${maskControls(withoutUserinfo(error.message))}\n${lines}See '${PROGRAM}${name} --help' for usage.\n`,
       );
       return 2;
     }

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { nearestName } from "@sluice/client/internal/config/nearest-name";
 import type { Flag, FlagTable } from "../config/flag.ts";
 import { type Command, type Invocation, type Operand, UsageError } from "./command.ts";
@@ -98,8 +99,8 @@ function refuseOperands(
   const remedy =
     name === undefined || flag === undefined
       ? ""
-      : `; did you mean ${spelled(name, { ...flag, value: first.slice(0, MAX_SHOWN) })}?`;
-  throw new UsageError(`unexpected argument ${JSON.stringify(first.slice(0, MAX_SHOWN))}${remedy}`, {
+      : `; did you mean ${spelled(name, { ...flag, value: shown(first) })}?`;
+  throw new UsageError(`unexpected argument ${JSON.stringify(shown(first))}${remedy}`, {
     showsUsage: true,
   });
 }
@@ -107,18 +108,24 @@ function refuseOperands(
 /** Characters of a value that messages show. */
 const MAX_SHOWN = 80;
 
+/** A flag's URL may lack its scheme. */
+function shown(text: string, kind?: string): string {
+  const url = kind === "URL" && !text.includes("://") ? text.replace(/^.*@/s, "xxxxx@") : text;
+  return withoutUserinfo(url).slice(0, MAX_SHOWN);
+}
+
 function read(name: string, { value, choices, parse }: Flag, text: string | undefined): unknown {
   if (value === undefined) return readSwitch(name, text);
   if (text === undefined) throw new UsageError(`flag needs an argument: --${name} ${value}`);
   if (choices !== undefined && !choices.includes(text)) {
     throw new UsageError(
-      `--${name} ${text.slice(0, MAX_SHOWN)}: must be ${choices.join(", ").replace(/, ([^,]*)$/, " or $1")}`,
+      `--${name} ${shown(text)}: must be ${choices.join(", ").replace(/, ([^,]*)$/, " or $1")}`,
     );
   }
   try {
     return parse === undefined ? text : parse(text);
   } catch (error) {
-    throw new UsageError(`--${name} ${text.slice(0, MAX_SHOWN)}: ${(error as Error).message}`);
+    throw new UsageError(`--${name} ${shown(text, value)}: ${(error as Error).message}`);
   }
 }
 
@@ -126,7 +133,7 @@ function read(name: string, { value, choices, parse }: Flag, text: string | unde
 function readSwitch(name: string, text: string | undefined): boolean {
   if (text === undefined || /^(?:1|t|T|true|TRUE|True)$/.test(text)) return true;
   if (/^(?:0|f|F|false|FALSE|False)$/.test(text)) return false;
-  throw new UsageError(`--${name}=${text.slice(0, MAX_SHOWN)}: must be true or false`);
+  throw new UsageError(`--${name}=${shown(text)}: must be true or false`);
 }
 
 function unknownFlag(rawName: string, table: FlagTable): UsageError {

@@ -1,3 +1,4 @@
+import { withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { checked, type Field, shaped, table } from "@sluice/client/internal/config/field";
 import { choice, declare, string } from "@sluice/client/internal/config/fields";
 import { certificatesOf } from "@sluice/client/internal/config/key-pair";
@@ -205,7 +206,8 @@ function checkPrefix(
 /** kube-apiserver's rules for URLs of issuers and discovery documents. */
 function checkUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url?.protocol !== "https:") return `must be an https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  if (url?.protocol !== "https:")
+    return `must be an https URL, got ${JSON.stringify(withoutUserinfo(value).slice(0, 80))}`;
   if (url.username !== "" || url.password !== "") return "must not contain a username or password";
   if (url.search !== "") return "must not contain a query";
   return url.hash === "" ? undefined : "must not contain a fragment";

@@ -1,5 +1,6 @@
 import { isIP, type Socket } from "node:net";
 import { AddressList, canonicalAddress, checkNetwork, isLoopback } from "./config/address-list.ts";
+import { withoutUserinfo } from "./config/configuration-error.ts";
 import { type HeaderList, isHeaderName, isHeaderValue } from "./http/header-list.ts";
 import { connectThroughProxy, type ProxyServer, proxyServerOf } from "./http/proxies/proxy-connection.ts";
 import { CredentialsError } from "./kubernetes/credentials-error.ts";
@@ -168,7 +169,7 @@ function parseProxy(text: string): URL {
   const candidate = text.includes("://") ? text : `http://${text}`;
   const url = URL.canParse(candidate) ? new URL(candidate) : undefined;
   if (url !== undefined && PROXY_SCHEMES.includes(url.protocol) && url.hostname !== "") return url;
-  throw new Error(`invalid proxy address ${JSON.stringify(text.replace(/\/\/[^@/]*@/, "//xxxxx@"))}`);
+  throw new Error(`invalid proxy address ${JSON.stringify(withoutUserinfo(candidate))}`);
 }
 
 function usesProxy(url: URL, noProxy: string): boolean {

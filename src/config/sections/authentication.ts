@@ -1,3 +1,4 @@
+import { withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { checked, table, type ValueOf } from "@sluice/client/internal/config/field";
 import { boolean, choice, file, implied, string } from "@sluice/client/internal/config/fields";
 import type { Section } from "@sluice/client/internal/config/section";
@@ -244,7 +245,8 @@ function checkHeaderName(name: string): string | undefined {
 
 function checkIssuerUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url?.protocol !== "https:") return `must be an https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  if (url?.protocol !== "https:")
+    return `must be an https URL, got ${JSON.stringify(withoutUserinfo(value).slice(0, 80))}`;
   const isBare = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
   return isBare ? undefined : "must have no credentials, query or fragment";
 }

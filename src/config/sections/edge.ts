@@ -1,4 +1,5 @@
 import { checkNetwork } from "@sluice/client/internal/config/address-list";
+import { withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { table } from "@sluice/client/internal/config/field";
 import { strings } from "../section-fields.ts";
 
@@ -18,5 +19,5 @@ function checkOrigin(value: string): string | undefined {
   const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^/*?#@]+$/.test(value) && URL.canParse(value);
   return isOrigin
     ? undefined
-    : `must be an origin such as "https://console.example.com", got ${JSON.stringify(value)}`;
+    : `must be an origin such as "https://console.example.com", got ${JSON.stringify(withoutUserinfo(value))}`;
 }

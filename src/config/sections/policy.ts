@@ -33,12 +33,6 @@ const command = shaped(checked(commandFields, checkCommand), ({ exact, prefix, p
 
 export type CommandPattern = ValueOf<typeof command>;
 
-/** Inclusive. */
-export interface PortRange {
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
  * The conditions of rules about sessions. Undefined and an empty list match every session; all given
  * conditions must match.
@@ -175,7 +169,7 @@ function labelOf(value: unknown): string {
   return value;
 }
 
-function ports(sentence: string): Field<readonly PortRange[], "*"> {
+function ports(sentence: string): Field<ReturnType<typeof portsOf>, "*"> {
   const schema = {
     type: "array",
     items: {
@@ -193,8 +187,13 @@ function ports(sentence: string): Field<readonly PortRange[], "*"> {
   });
 }
 
-/** `8080` or `"9000-9100"`. */
-function portsOf(section: Section, name: string, value: unknown, index: number): PortRange[] {
+/** The inclusive ranges of `8080` or `"9000-9100"`. */
+function portsOf(
+  section: Section,
+  name: string,
+  value: unknown,
+  index: number,
+): readonly { readonly from: number; readonly to: number }[] {
   const [, first = "", last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(String(value)) ?? [];
   const [from, to] = [Number(first), Number(last)];
   if (first !== "" && from >= 1 && to <= 65_535 && from <= to) return [{ from, to }];

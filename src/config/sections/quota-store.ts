@@ -1,3 +1,4 @@
+import { withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { checked, table } from "@sluice/client/internal/config/field";
 import { choice, file, string } from "@sluice/client/internal/config/fields";
 import {
@@ -47,14 +48,9 @@ export const quotaStore = checked(fields, (settings, section) => {
 function checkUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === "")
-    return `must be a redis or rediss URL, got ${JSON.stringify(withoutCredentials(value).slice(0, 80))}`;
+    return `must be a redis or rediss URL, got ${JSON.stringify(withoutUserinfo(value).slice(0, 80))}`;
   if (url.username !== "" || url.password !== "") return "must not hold credentials: see passwordFile";
   return /^\/?\d{0,5}$/.test(url.pathname) && url.search === "" && url.hash === ""
     ? undefined
     : "must be a host, a port and the number of a database";
-}
-
-function withoutCredentials(url: string): string {
-  const end = url.lastIndexOf("@");
-  return end === -1 ? url : `...${url.slice(end)}`;
 }

@@ -1,3 +1,4 @@
+import { withoutUserinfo } from "@sluice/client/internal/config/configuration-error";
 import { checked, table } from "@sluice/client/internal/config/field";
 import { boolean, choice, string } from "@sluice/client/internal/config/fields";
 import {
@@ -43,7 +44,7 @@ export const upstreamApiServer = checked(
 function checkOrigin(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+    return `must be an http or https URL, got ${JSON.stringify(withoutUserinfo(value).slice(0, 80))}`;
   }
   if (url.username !== "" || url.password !== "") {
     return "must not hold credentials";

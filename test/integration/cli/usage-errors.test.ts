@@ -194,3 +194,23 @@ describe("output that nobody reads", () => {
     expect([exitCode, stderr]).toEqual([141, ""]);
   });
 });
+
+describe("a password in a URL", () => {
+  const long = `hunter2${"x".repeat(100)}`;
+  it.each([
+    ["exec", "web", "--server", "http://jane:hunter2@host", "--", "ls"],
+    ["exec", "web", "--server", "jane:hunter2@host:80", "--", "ls"],
+    ["exec", "web", "--server", `http://jane:${long}@host`, "--", "ls"],
+    ["exec", "web", "--server", "http://jane:hunter2@ho st", "--", "ls"],
+    ["load", "http", "http://jane:hunter2@host/"],
+    ["load", "exec", "web", "--server", "ftp://jane:hunter2@host"],
+    ["probe", "ftp://jane:hunter2@host"],
+    ["probe", `grpc://jane:${long}@host:99999`],
+    ["recordings", "list", "https://jane:hunter2@host"],
+    ["version", `https://jane:${long}@host`],
+  ])("is not repeated by the error of %s %s %s", async (...args) => {
+    const { exitCode, stdout, stderr } = await runHere(args);
+    expect(exitCode).toBe(2);
+    expect(stdout + stderr).not.toMatch(/hunter2|xxxxxx/);
+  });
+});

@@ -52,6 +52,11 @@ export function formatPath(path: readonly (string | number)[]): string {
   }, "");
 }
 
+/** Replaces user and password of URLs, for an error that repeats them. Call it before the text is cut. */
+export function withoutUserinfo(text: string): string {
+  return text.replace(/(?<=:\/\/)[^\s"']*@/g, "xxxxx@");
+}
+
 /** Limit for a line or message that an error quotes. */
 export const MAX_QUOTED_CHARACTERS = 100;
 
@@ -63,7 +68,9 @@ export function quotedLine(text: string, start: number): string {
   const end = text.indexOf("\n", start);
   const line = text.slice(start, end === -1 ? undefined : end).trim();
   return JSON.stringify(
-    line.slice(0, MAX_LINE_CHARACTERS).replace(CREDENTIAL, "$1…").slice(0, MAX_QUOTED_CHARACTERS),
+    withoutUserinfo(line.slice(0, MAX_LINE_CHARACTERS))
+      .replace(CREDENTIAL, "$1…")
+      .slice(0, MAX_QUOTED_CHARACTERS),
   );
 }
 

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { type ConfigurationProblem, formatPath } from "./configuration-error.ts";
+import { type ConfigurationProblem, formatPath, withoutUserinfo } from "./configuration-error.ts";
 import { flagPlace, flagProblem, type GivenFlags } from "./given-flags.ts";
 import type { FileContent, NamedFile } from "./named-file-text.ts";
 import { suggestion } from "./nearest-name.ts";
@@ -292,6 +292,7 @@ export function describe(value: unknown): string {
   if (value === null) return "nothing";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "a map";
-  const text = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : String(value);
+  const text =
+    typeof value === "string" ? JSON.stringify(withoutUserinfo(value).slice(0, 80)) : String(value);
   return `the ${typeof value} ${text}`;
 }

@@ -1,3 +1,4 @@
+import { withoutUserinfo } from "../configuration-error.ts";
 import { shaped, type Table, type ValuesOf } from "../field.ts";
 import { boolean, file, implied, string } from "../fields.ts";
 import { checkUpstreamTrust, type UpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
@@ -112,7 +113,7 @@ function targetOf<Values extends TargetValues>({
 export function checkWebhookUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol !== "https:" && url?.protocol !== "http:") {
-    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+    return `must be an http or https URL, got ${JSON.stringify(withoutUserinfo(value).slice(0, 80))}`;
   }
   return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
 }
