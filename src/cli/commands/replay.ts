@@ -21,7 +21,7 @@ const replayFlags = {
 export const command = defineCommand({
   usage: ["FILE [flags]", "--folder FOLDER ID [flags]"],
   description:
-    "Plays a recording as it was shown. Sequences that could attack this terminal are left out. It does not verify the recording: see sluice recordings verify.",
+    "Plays a recording as it was shown. Space pauses it, and Ctrl-C ends it. Sequences that could attack this terminal are left out. It does not verify the recording: see sluice recordings verify.",
   operands: [
     { name: "FILE", help: "an asciicast v3 file", completes: "file" },
     { name: "ID", help: "a session's id" },

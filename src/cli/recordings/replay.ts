@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
+import { enterRawMode } from "../client/terminal.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/replay.ts";
 import { lendTerminal, writeOut } from "../print-text.ts";
@@ -19,15 +20,21 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
   const filter = new TerminalFilter();
   const { idle: longestMs = Number.POSITIVE_INFINITY, speed, raw } = values;
   const interrupt = new AbortController();
+  const pace = new Pace();
   const { signal } = interrupt;
-  process.once("SIGINT", () => interrupt.abort());
+  process.once("SIGINT", () => {
+    interrupt.abort();
+    pace.end();
+  });
   let silenceMs = 0;
   let takeBack = (): void => {};
+  let giveBackKeys = takeBack;
   try {
     await readRecording(file, {
       signal,
       onHeader: (line) => {
         warnOfNewerFormat(line, file);
+        giveBackKeys = takeKeys(() => pace.pauseOrGoOn());
         // For what a session leaves behind that was cut short, or a replay.
         if (!raw) takeBack = lendTerminal(TerminalFilter.RESET);
       },
@@ -36,11 +43,12 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
         if (code !== "o") return;
         const ms = Math.min(silenceMs, longestMs) / speed;
         silenceMs = 0;
-        await waitFor(ms, signal);
+        await pace.wait(ms);
         if (!signal.aborted) await writeOut(raw ? data : filter.push(data), signal);
       },
     });
   } finally {
+    giveBackKeys();
     takeBack();
   }
   return signal.aborted ? 130 : 0;
@@ -49,8 +57,63 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
 /** The longest wait of one timer in milliseconds. Node.js ends a longer one at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Resolves early if the signal aborts. */
-async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
-  for (let left = ms; left >= 1 && !signal.aborted; left -= MAX_TIMER_MS)
-    await wait(Math.min(left, MAX_TIMER_MS), undefined, { signal }).catch(() => {});
+/** Plays at its pace, unless it is paused, until it is ended. */
+class Pace {
+  #changed = new AbortController();
+  #isPaused = false;
+  #isEnded = false;
+
+  pauseOrGoOn(): void {
+    this.#isPaused = !this.#isPaused;
+    this.#changed.abort();
+    this.#changed = new AbortController();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#changed.abort();
+  }
+
+  /** Resolves early once it is ended. */
+  async wait(ms: number): Promise<void> {
+    for (let left = ms; !this.#isEnded && (this.#isPaused || left >= 1); ) {
+      const [since, isPaused] = [performance.now(), this.#isPaused];
+      const longest = Math.min(isPaused ? MAX_TIMER_MS : left, MAX_TIMER_MS);
+      await wait(longest, undefined, { signal: this.#changed.signal }).catch(() => {});
+      if (!isPaused) left -= performance.now() - since;
+    }
+  }
+}
+
+const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
+  "\u0003": "SIGINT",
+  "\u001a": "SIGTSTP",
+  "\u001c": "SIGQUIT",
+};
+
+/**
+ * Takes the keys of the terminal that shows the recording: they would be shown on its screen, and
+ * read by the shell after it. Those of signals act as ever. The returned function gives them back.
+ */
+function takeKeys(onSpace: () => void): () => void {
+  const { stdin } = process;
+  if (!process.stdout.isTTY || !stdin.isTTY) return () => {};
+  const restore = enterRawMode(stdin, "a pipe");
+  const goOn = (): void => void stdin.setRawMode(false).setRawMode(true);
+  process.on("SIGCONT", goOn);
+  stdin.on("data", (keys: Buffer) => {
+    for (const key of keys.toString("latin1")) {
+      const signal = SIGNALS[key];
+      if (key === " ") onSpace();
+      if (signal === undefined) continue;
+      stdin.setRawMode(false);
+      // As a terminal signals: the whole group.
+      process.kill(0, signal);
+    }
+  });
+  return () => {
+    process.off("SIGCONT", goOn);
+    restore();
+    stdin.destroy();
+  };
 }

@@ -120,6 +120,41 @@ describe("on a terminal", () => {
       expect([exitCode, places.includes(-1)]).toEqual([0, false]);
     }, 60_000);
 
+    it("shows no keys, and leaves none to the shell after it; Space pauses it and goes on", async () => {
+      const file = recordingOf([0, "o", "one"], [2, "o", "two"]);
+      const command = sluiceCommand("replay", file).flat();
+      const child = startOn([
+        "sh",
+        ["-c", '"$@"; stty -a; read -r typed; echo "got $typed"', "sh", ...command],
+      ]);
+      let begun = 0;
+      let waited = 0;
+      const steps: Record<string, () => void> = {
+        one: () => {
+          begun = performance.now();
+          child.write("rm\r ");
+          setTimeout(() => child.write(" "), 2_500);
+        },
+        two: () => {
+          waited = performance.now() - begun;
+        },
+        icanon: () => child.write("later\r"),
+      };
+      let seen = "";
+      child.onData((data) => {
+        seen += data;
+        for (const [word, step] of Object.entries(steps)) {
+          if (!seen.includes(word)) continue;
+          delete steps[word];
+          step();
+        }
+      });
+      const [exitCode, text] = await endOf(child);
+      expect([exitCode, text]).toEqual([0, expect.stringContaining("got later")]);
+      expect(text).toMatch(/^onetwo\W[\s\S]* icanon [\s\S]* echo /);
+      expect(waited).toBeGreaterThan(4_000);
+    }, 60_000);
+
     it("says that a file is no recording, and nothing else", async () => {
       const file = path.join(folder, "none.cast");
       writeFileSync(file, "none\n");
