@@ -39,6 +39,30 @@ describe("documents", () => {
   });
 });
 
+describe("tables of a folder's files", () => {
+  const tables = markdownIn("protocols")
+    .map((name) => ({
+      folder: path.dirname(name),
+      text: readFileSync(path.join(repositoryRoot, name), "utf8"),
+    }))
+    .filter(({ text }) => text.includes("\n| file | owns |"));
+
+  it.each(tables)("$folder/README.md names each file, and only files that exist", ({ folder, text }) => {
+    const rows = Array.from(text.matchAll(/^\| (`[^|]+) \|/gm), ([, cell = ""]) => cell);
+    const named = rows.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name = ""]) => name));
+    const files = named.filter((name) => /^[\w-]+(?:\.ts|\/)$/.test(name));
+    const there = readdirSync(path.join(repositoryRoot, folder), { withFileTypes: true })
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+      .filter((name) => /(?:\.ts|\/)$/.test(name));
+    // Most index.ts only pass on what the other files export.
+    const unnamed = there.filter((name) => name !== "index.ts" && !files.includes(name));
+    expect({ missing: files.filter((name) => !there.includes(name)), unnamed }).toEqual({
+      missing: [],
+      unnamed: [],
+    });
+  });
+});
+
 function markdownIn(folder: string): string[] {
   return readdirSync(path.join(repositoryRoot, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
