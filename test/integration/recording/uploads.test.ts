@@ -169,6 +169,22 @@ describe("a store", () => {
     ]);
   });
 
+  it("that answers without a code of S3 is named by its status alone", async () => {
+    const problems: (string | undefined)[] = [];
+    for (const status of [302, 400, 404]) {
+      answer = (request, response) => {
+        response.writeHead(request.method === "PUT" ? status : 404).end("<html>Not here</html>");
+      };
+      problems.push((await new Uploader(folder, settings()).round(true)).problem);
+    }
+    const upload = "the upload of a recording";
+    expect(problems).toEqual([
+      `${upload}: 302 without a code of S3`,
+      `${upload}: 400 without a code of S3`,
+      `${upload}: 404 NotFound`,
+    ]);
+  });
+
   it("that reports another length or digest has another object", async () => {
     const sha256 = createHash("sha256").update("recorded").digest("hex");
     const problems: (string | undefined)[] = [];
@@ -182,7 +198,7 @@ describe("a store", () => {
       };
       problems.push((await new Uploader(folder, settings()).round(true)).problem);
     }
-    const other = "the upload of a recording: 412 another object has this name";
+    const other = "the check of an upload: 200 another object has this name";
     expect(problems).toEqual([other, other, undefined]);
     expect(readdirSync(folder)).toEqual(["a.cast", "a.cast.uploaded"]);
   });

@@ -30,7 +30,7 @@ describe("answers of an S3-compatible store", () => {
     const error = (code: string): Buffer =>
       Buffer.from(`<Error><Code>${code}</Code><Message>the key AKIA</Message></Error>`);
     expect(errorCodeOf(error("SlowDown"))).toBe("SlowDown");
-    expect(errorCodeOf(error("not a code\u001b[2J"))).toBe("unknown");
+    expect(errorCodeOf(error("not a code\u001b[2J"))).toBe("without a code of S3");
     expect(errorCodeOf(Buffer.from("<CompleteMultipartUploadResult/>"))).toBeUndefined();
     expect(errorCodeOf(Buffer.alloc(0))).toBeUndefined();
     expect(uploadProblemOf(new S3Error("SlowDown", 503, "the upload"))).toBe("the upload: 503 SlowDown");

@@ -63,7 +63,7 @@ export function errorCodeOf(body: Buffer): string | undefined {
   const start = nextOpening(text, "Error", 0);
   if (start === -1) return undefined;
   const [code = ""] = elementsOf(text.slice(start), "Code");
-  return /^[A-Za-z0-9.]{1,64}$/.test(code) ? code : "unknown";
+  return /^[A-Za-z0-9.]{1,64}$/.test(code) ? code : "without a code of S3";
 }
 
 /** The contents of all elements with this name, which must not be nested. */

@@ -128,8 +128,8 @@ export class S3Store {
     if (status === 403 && maySetClock && this.#setClock(Date.parse(headers.date ?? "") - sentMs))
       return await this.#attempt(call, false);
     // S3 may send status 200 before it knows that the request fails.
-    if (status < 300) throw new S3Error(code ?? "unknown", status, call.doing, true);
-    throw new S3Error(code ?? STATUS_CODES[status] ?? "unknown", status, call.doing);
+    const isInBody = status < 300;
+    throw new S3Error(code ?? STATUS_CODES[status] ?? "without a code of S3", status, call.doing, isInBody);
   }
 
   /** Adopts the store's clock. Returns false if clocks do not explain the refusal. */

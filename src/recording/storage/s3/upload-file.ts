@@ -144,7 +144,8 @@ async function uploadedAs({ store, key, bytes, sha256 }: Upload, refusal?: S3Err
   if (stored === sha256 && headers["content-length"] === String(bytes))
     return { key, version: versionOf(answer), bytes, sha256 };
   if (refusal === undefined && stored === undefined) throw new S3Error(NOT_STORED, status, doing);
-  throw new S3Error("another object has this name", 412, "the upload of a recording");
+  const told = refusal === undefined ? doing : "the upload of a recording";
+  throw new S3Error("another object has this name", refusal?.status ?? status, told);
 }
 
 const NEW_ONLY = { "if-none-match": "*" };
