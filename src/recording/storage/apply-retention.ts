@@ -44,7 +44,12 @@ const DAY_MS = 24 * 60 * 60_000;
  * Deletes finished recordings that are too old, then the oldest beyond the total size; not those of a
  * newer format, nor those that it cannot. Lists them in DELETED. Rejects with RecordingFileError.
  */
-export async function applyRetention(folder: string, retention: Retention): Promise<RetentionRound> {
+export async function applyRetention(
+  folder: string,
+  retention: Retention,
+  /** Frees space on a full disk, where DELETED must grow before a recording goes. */
+  makeRoom: () => void = () => {},
+): Promise<RetentionRound> {
   const deleted = { age: 0, size: 0, uploaded: 0 };
   const { maxAgeMs, maxTotalBytes, keepUploadedMs } = retention;
   if (maxAgeMs === 0 && maxTotalBytes === 0 && keepUploadedMs === undefined) return deleted;
@@ -62,9 +67,14 @@ export async function applyRetention(folder: string, retention: Retention): Prom
     const reason = reasonOf(recording, totalBytes, nowMs, applied);
     if (reason === undefined || isLeftOut(recording.file) || (await isNewerFormat(recording.file))) continue;
     try {
-      await deleteRecording(folder, recording.file, reason);
+      await deleteRecording(folder, recording.file, reason).catch(async (error: unknown) => {
+        if (!isFull(error)) throw error;
+        makeRoom();
+        await deleteRecording(folder, recording.file, reason);
+      });
     } catch (error) {
-      failedMs.set(recording.file, performance.now());
+      // A full disk refuses all, and the next round needs them.
+      if (!isFull(error)) failedMs.set(recording.file, performance.now());
       problem ??= (error as Error).message;
       failures += 1;
       if (failures === FAILURES_AT_ONCE) break;
@@ -79,6 +89,11 @@ export async function applyRetention(folder: string, retention: Retention): Prom
     if (count >= MAX_DELETED_AT_ONCE) break;
   }
   return { ...deleted, problem };
+}
+
+function isFull(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  return code === "ENOSPC" || code === "EDQUOT";
 }
 
 /** Whether its deletion failed a short while ago. A list of deleted recordings has a line for each try. */

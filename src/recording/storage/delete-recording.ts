@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { appendFile, rm, unlink } from "node:fs/promises";
+import { open, rm, unlink } from "node:fs/promises";
 import path from "node:path";
 import { RecordingFileError } from "../reading/recording-file-error.ts";
 import { readLines } from "../reading/recording-lines.ts";
@@ -10,7 +10,8 @@ const DELETED = "deleted.jsonl";
 export const UPLOADED = ".uploaded";
 
 /** Follows no link that was planted at the list's name. */
-const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+const LINE_FEED = 10;
 
 /** Deletes a finished recording, and keeps its head in DELETED. Rejects with RecordingFileError. */
 export async function deleteRecording(folder: string, file: string, reason: string): Promise<void> {
@@ -22,7 +23,7 @@ export async function deleteRecording(folder: string, file: string, reason: stri
   const list = path.join(folder, DELETED);
   try {
     // The line is written first: without it the deletion would look like a theft.
-    await appendFile(list, `${JSON.stringify(deleted)}\n`, { mode: 0o600, flag: APPEND });
+    await appendLine(list, JSON.stringify(deleted));
   } catch (error) {
     throw RecordingFileError.of(error, list);
   }
@@ -30,4 +31,17 @@ export async function deleteRecording(folder: string, file: string, reason: stri
   await unlink(file).catch((error: unknown) => {
     throw RecordingFileError.of(error, file);
   });
+}
+
+/** On a line of its own, also if a full disk cut the last one. */
+async function appendLine(list: string, line: string): Promise<void> {
+  const handle = await open(list, APPEND, 0o600);
+  try {
+    const { size } = await handle.stat();
+    const last = Buffer.of(LINE_FEED);
+    if (size > 0) await handle.read(last, 0, 1, size - 1);
+    await handle.appendFile(`${last[0] === LINE_FEED ? "" : "\n"}${line}\n`);
+  } finally {
+    await handle.close();
+  }
 }

@@ -41,7 +41,7 @@ export function serveRecordings(port: MessagePort, input: ThreadInput, disk: Dis
     try {
       // Only one of the processes that share the folder deletes.
       if (!isFirstWriter(input.folder, input.writer)) return;
-      const { problem, ...deleted } = await applyRetention(input.folder, retention);
+      const { problem, ...deleted } = await applyRetention(input.folder, retention, () => reserve.release());
       const isAny = deleted.age + deleted.size + deleted.uploaded > 0;
       if (isAny || problem !== undefined) answer({ kind: "deleted", deleted, ...(problem && { problem }) });
     } catch (error) {

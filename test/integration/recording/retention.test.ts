@@ -1,5 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import fs, {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -65,6 +74,33 @@ describe("retention", () => {
       { file: "2026/01/01/old.cast", reason: "age", head: "head" },
     ]);
     expect(existsSync(path.join(folder, "2025"))).toBe(false);
+  });
+
+  it("deletes on a full disk, too: frees space for its list, and leaves none out", async () => {
+    for (const age of [1, 2]) leave(`2026/01/0${age}/${age}.cast`, age);
+    const list = path.join(folder, "deleted.jsonl");
+    writeFileSync(list, '{"file":"a line that was cu');
+    const { open } = fs.promises;
+    let isFull = true;
+    fs.promises.open = async (...args: Parameters<typeof open>) => {
+      if (isFull && args[0] === list)
+        throw Object.assign(new Error("no space"), { code: "ENOSPC", syscall: "write" });
+      return await open(...args);
+    };
+    syncBuiltinESMExports();
+    try {
+      const bounds = { maxAgeMs: 0, maxTotalBytes: 1_000 };
+      expect(await applyRetention(folder, bounds)).toMatchObject({ size: 0, problem: expect.any(String) });
+      const makeRoom = (): void => {
+        isFull = false;
+      };
+      expect(await applyRetention(folder, bounds, makeRoom)).toEqual({ age: 0, size: 1, uploaded: 0 });
+    } finally {
+      fs.promises.open = open;
+      syncBuiltinESMExports();
+    }
+    const [, line = ""] = readFileSync(list, "utf8").split("\n");
+    expect(JSON.parse(line)).toMatchObject({ file: "2026/01/02/2.cast", head: "head" });
   });
 
   it("deletes the oldest past the size, and no more", async () => {
