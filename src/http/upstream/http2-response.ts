@@ -71,13 +71,11 @@ export function respondOverHttp2(
  */
 function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefined): void {
   if (timeoutMs === undefined) return;
-  const again = (): void => {
-    stream.setTimeout(timeoutMs, () => {
-      if (stream.isPaused()) again();
-      else cancelStream(stream);
-    });
-  };
-  again();
+  stream.setTimeout(timeoutMs);
+  stream.on("timeout", () => {
+    if (stream.isPaused()) stream.setTimeout(timeoutMs);
+    else cancelStream(stream);
+  });
 }
 
 /** Forwards a 1xx other than 100, which each hop handles by itself. */
