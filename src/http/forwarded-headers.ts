@@ -19,11 +19,10 @@ interface ForwardedOptions {
  */
 export function addForwardedFor(edit: HeaderEdit, { isPeerTrusted, peerAddress }: ForwardedOptions): void {
   edit.drop(isPeerTrusted ? MISSPELT_CLAIMS : CLAIMS);
-  const hops = isPeerTrusted ? listElements(edit.received("x-forwarded-for")) : [];
   const peer = canonicalAddress(peerAddress);
-  if (peer !== "") hops.push(peer);
-  if (hops.length === 0) edit.drop(FORWARDED_FOR);
-  else edit.set("X-Forwarded-For", hops.join(", "));
+  const hops = isPeerTrusted ? listElements([...edit.received("x-forwarded-for"), peer]).join(", ") : peer;
+  if (hops === "") edit.drop(FORWARDED_FOR);
+  else edit.set("X-Forwarded-For", hops);
 }
 
 const FORWARDED_FOR = new HeaderNames(["x-forwarded-for"]);

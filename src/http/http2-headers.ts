@@ -70,7 +70,7 @@ const NO_NAMES: object = Object.freeze(Object.create(null));
  */
 export function http2Headers(lines: HeaderLines): OutgoingHttpHeaders {
   const headers: Record<string, string | string[]> = Object.create(NO_NAMES);
-  lines.forEach(([name, value]) => {
+  const add = (name: string, value: string): void => {
     const key = name.toLowerCase();
     if (CONNECTION_SPECIFIC.has(key) || key.startsWith(":")) return;
     if (key === "te" && value.toLowerCase() !== "trailers") return;
@@ -78,7 +78,9 @@ export function http2Headers(lines: HeaderLines): OutgoingHttpHeaders {
     if (earlier === undefined) headers[key] = value;
     else if (Array.isArray(earlier)) earlier.push(value);
     else if (!SINGLE_VALUED.has(key) && key !== "te") headers[key] = [earlier, value];
-  });
+  };
+  if ("forEachLine" in lines) lines.forEachLine(add);
+  else for (const [name, value] of lines) add(name, value);
   return headers;
 }
 

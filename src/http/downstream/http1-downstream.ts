@@ -5,8 +5,8 @@ import {
   flatHeaders,
   type HeaderLines,
   type HeaderList,
+  hasHeader,
   headerListOf,
-  isNamed,
 } from "@sluice/client/internal/http/header-list";
 import { containEvents, type FaultPlace } from "@sluice/client/internal/observability/faults";
 import { NOTHING } from "@sluice/protocols/bytes";
@@ -29,7 +29,7 @@ export class Http1Downstream implements HttpDownstream {
   readonly framingProblem: string | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #closeListeners: (() => void)[] = [];
+  #closeListeners: (() => void)[] | undefined;
   #sentHeaders: HeaderLines = [];
   bodyBytes = 0;
   inFlightIndex = -1;
@@ -85,10 +85,16 @@ export class Http1Downstream implements HttpDownstream {
       listener();
       return;
     }
-    if (this.#closeListeners.push(listener) > 1) return;
+    if (this.#closeListeners !== undefined) {
+      this.#closeListeners.push(listener);
+      return;
+    }
+    this.#closeListeners = [listener];
     // Several of these events may report the same end.
     const closed = (): void => {
-      for (const each of this.#closeListeners.splice(0)) each();
+      const listeners = this.#closeListeners ?? [];
+      this.#closeListeners = undefined;
+      for (const each of listeners) each();
     };
     this.#request.on("error", closed);
     this.#response.on("error", closed);
@@ -241,10 +247,8 @@ export class Http1Downstream implements HttpDownstream {
     const { socket } = this.#response;
     // A length or chunks show the client what is missing, so it may keep the bytes so far. Otherwise only
     // a reset shows it.
-    let isSelfDelimiting = this.#response.chunkedEncoding;
-    this.#sentHeaders.forEach(([name]) => {
-      isSelfDelimiting ||= isNamed(name, "content-length");
-    });
+    const sent = headerListOf(flatHeaders(this.#sentHeaders));
+    const isSelfDelimiting = this.#response.chunkedEncoding || hasHeader(sent, "content-length");
     if (isSelfDelimiting && socket !== null) socket.destroySoon();
     else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
   }

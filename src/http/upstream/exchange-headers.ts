@@ -42,7 +42,7 @@ export function requestHeadOf(
   const target = options.path ?? request.target;
   if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();
   let text = `${method} ${target} HTTP/1.1\r\n`;
-  edit.forEach(([name, value]) => {
+  edit.forEachLine((name, value) => {
     if (!isHeaderName(name) || !isHeaderValue(value)) throw invalidRequest();
     text += `${name}: ${value}\r\n`;
   });

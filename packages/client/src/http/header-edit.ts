@@ -3,10 +3,17 @@ import { type HeaderLine, type HeaderList, isNamed } from "./header-list.ts";
 
 /** A line that is written at the place of the first received one, or after all of them. */
 interface OwnLine {
-  readonly line: HeaderLine;
+  readonly name: string;
+  readonly value: string;
   /** Absent: received lines of that name stay. */
-  readonly replacedName: string | undefined;
+  replacedName: string | undefined;
   isPlaced: boolean;
+  next: OwnLine | undefined;
+}
+
+interface Dropped {
+  readonly names: Pick<HeaderNames, "has">;
+  readonly before: Dropped | undefined;
 }
 
 /** A set of header names in any case. Most other names are told apart without lower-casing them. */
@@ -49,8 +56,10 @@ export class HeaderEdit {
   readonly #received: HeaderList | FieldLines;
   /** A line's elements in `#received`: one of a list, two of flat lines. */
   readonly #step: 1 | 2;
-  readonly #dropped: Pick<HeaderNames, "has">[] = [];
-  readonly #own: OwnLine[] = [];
+  // Both are linked, for an array that grows has room for 17.
+  #dropped: Dropped | undefined;
+  #own: OwnLine | undefined;
+  #lastOwn: OwnLine | undefined;
   /** A bit for each length, modulo 32, of a name in `#own` that replaces received lines. */
   #replacedLengths = 0;
 
@@ -62,7 +71,7 @@ export class HeaderEdit {
 
   /** Drops received lines with these names. */
   drop(names: Pick<HeaderNames, "has">): void {
-    this.#dropped.push(names);
+    this.#dropped = { names, before: this.#dropped };
   }
 
   /** Drops received lines for whose name, as received, the test is true. */
@@ -72,78 +81,87 @@ export class HeaderEdit {
 
   /** Writes one line in place of all received ones with that name, or after the others. */
   set(name: string, value: string): void {
-    this.#own.push({ line: [name, value], replacedName: name.toLowerCase(), isPlaced: false });
+    this.add(name, value);
+    (this.#lastOwn as OwnLine).replacedName = name.toLowerCase();
     this.#replacedLengths |= 1 << name.length;
   }
 
   /** Writes a line after the others. */
   add(name: string, value: string): void {
-    this.#own.push({ line: [name, value], replacedName: undefined, isPlaced: false });
+    const own: OwnLine = { name, value, replacedName: undefined, isPlaced: false, next: undefined };
+    if (this.#lastOwn === undefined) this.#own = own;
+    else this.#lastOwn.next = own;
+    this.#lastOwn = own;
   }
 
   /** True if the result has a line with that name, given in lower case. */
   has(lowerName: string): boolean {
-    for (const { line } of this.#own) if (isNamed(line[0], lowerName)) return true;
+    for (let own = this.#own; own !== undefined; own = own.next)
+      if (isNamed(own.name, lowerName)) return true;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const line = received[at] as HeaderLine | string;
-      const name = typeof line === "string" ? line : line[0];
+      const name = textAt(received, at, 0);
       if (isNamed(name, lowerName) && !this.#drops(name)) return true;
     }
     return false;
   }
 
   /** The values of received lines with that name, given in lower case, unless they are dropped. */
-  received(lowerName: string): string[] {
-    const values: string[] = [];
+  received(lowerName: string): readonly string[] {
+    let values: string[] | undefined;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const line = received[at] as HeaderLine | string;
-      const name = typeof line === "string" ? line : line[0];
-      if (isNamed(name, lowerName) && !this.#drops(name)) values.push(lineAt(received, at)[1]);
+      const name = textAt(received, at, 0);
+      if (!isNamed(name, lowerName) || this.#drops(name)) continue;
+      // Most names occur once, and an array that grows has room for 17.
+      if (values === undefined) values = [textAt(received, at, 1)];
+      else values.push(textAt(received, at, 1));
     }
-    return values;
+    return values ?? [];
   }
 
   /** Applies the edit: visits the resulting lines in order. */
-  forEach(visit: (line: HeaderLine) => void): void {
-    for (const own of this.#own) own.isPlaced = false;
+  forEachLine(visit: (name: string, value: string) => void): void {
+    for (let own = this.#own; own !== undefined; own = own.next) own.isPlaced = false;
     const received = this.#received;
     for (let at = 0; at < received.length; at += this.#step) {
-      const line = lineAt(received, at);
-      if (this.#drops(line[0])) continue;
-      const own = this.#replacementOf(line[0]);
-      if (own === undefined) visit(line);
+      const name = textAt(received, at, 0);
+      if (this.#drops(name)) continue;
+      const own = this.#replacementOf(name);
+      if (own === undefined) visit(name, textAt(received, at, 1));
       else if (!own.isPlaced) {
         own.isPlaced = true;
-        visit(own.line);
+        visit(own.name, own.value);
       }
     }
-    for (const { line, isPlaced } of this.#own) if (!isPlaced) visit(line);
+    for (let own = this.#own; own !== undefined; own = own.next)
+      if (!own.isPlaced) visit(own.name, own.value);
   }
 
   lines(): HeaderLine[] {
     const lines: HeaderLine[] = [];
-    this.forEach((line) => {
-      lines.push(line);
+    this.forEachLine((name, value) => {
+      lines.push([name, value]);
     });
     return lines;
   }
 
   #replacementOf(name: string): OwnLine | undefined {
     if ((this.#replacedLengths & (1 << name.length)) === 0) return undefined;
-    for (const own of this.#own)
+    for (let own = this.#own; own !== undefined; own = own.next)
       if (own.replacedName !== undefined && isNamed(name, own.replacedName)) return own;
     return undefined;
   }
 
   #drops(name: string): boolean {
-    for (const names of this.#dropped) if (names.has(name)) return true;
+    for (let each = this.#dropped; each !== undefined; each = each.before)
+      if (each.names.has(name)) return true;
     return false;
   }
 }
 
-function lineAt(lines: HeaderList | FieldLines, at: number): HeaderLine {
+/** A line's name, or its value. */
+function textAt(lines: HeaderList | FieldLines, at: number, part: 0 | 1): string {
   const line = lines[at] as HeaderLine | string;
-  return typeof line === "string" ? [line, lines[at + 1] as string] : line;
+  return typeof line === "string" ? (lines[at + part] as string) : line[part];
 }

@@ -5,7 +5,7 @@
 export type HeaderLine = readonly [name: string, value: string];
 export type HeaderList = readonly HeaderLine[];
 /** Lines to be written: a list, or an edit (`HeaderEdit`), which is applied as they are written. */
-export type HeaderLines = HeaderList | { forEach(visit: (line: HeaderLine) => void): void };
+export type HeaderLines = HeaderList | { forEachLine(visit: (name: string, value: string) => void): void };
 
 // RFC 9110 section 5.6.2 (token) and 5.5 (field value: anything but controls; tab is allowed).
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -29,9 +29,9 @@ export function headerListOf(rawHeaders: readonly string[]): HeaderLine[] {
 /** Node's flat form, with which `http.request` and `ServerResponse.writeHead` keep case and repetitions. */
 export function flatHeaders(headers: HeaderLines): string[] {
   const flat: string[] = [];
-  headers.forEach(([name, value]) => {
-    flat.push(name, value);
-  });
+  const add = (name: string, value: string): void => void flat.push(name, value);
+  if ("forEachLine" in headers) headers.forEachLine(add);
+  else for (const [name, value] of headers) add(name, value);
   return flat;
 }
 
@@ -43,9 +43,14 @@ export function isNamed(name: string, lowerName: string): boolean {
 /** The values of all lines with that name, in order. */
 export function headerValues(headers: HeaderList, name: string): string[] {
   const wanted = name.toLowerCase();
-  const values: string[] = [];
-  for (const [lineName, value] of headers) if (isNamed(lineName, wanted)) values.push(value);
-  return values;
+  let values: string[] | undefined;
+  for (const [lineName, value] of headers) {
+    if (!isNamed(lineName, wanted)) continue;
+    // Most names occur once, and an array that grows has room for 17.
+    if (values === undefined) values = [value];
+    else values.push(value);
+  }
+  return values ?? [];
 }
 
 /** The value of the first line with that name. */
