@@ -5,7 +5,7 @@
 const MAX_PEER_LIST_CHARACTERS: number = 256 * 1024 * 1024;
 const VALUE_COST = 32;
 
-/** Bounds what is held of a list whose pages another replica sends. */
+/** Bounds the memory for a list that another replica sends in pages. */
 export class ListCost {
   #cost = 0;
 

@@ -43,7 +43,7 @@ export function startTime(text: string): number {
   throw new RangeError('must be a time such as 2026-01-31T12:00:00Z, or "+1m", within a day');
 }
 
-/** A file to write after a run of minutes, or `-`: what would fail then is refused before. */
+/** A file to write after a run of minutes, or `-`. Refuses one that cannot be written before the run. */
 export function reportFile(text: string): string {
   if (text === "-") return text;
   const about = statSync(text, { throwIfNoEntry: false });

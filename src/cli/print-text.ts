@@ -17,7 +17,7 @@ export function writeOut(text: string | Uint8Array, signal?: AbortSignal): Promi
   const { stdout } = process;
   if (stdout.write(text) || stdout.destroyed) return;
   return new Promise((resolve) => {
-    // Otherwise the output that waits would keep the program.
+    // Unwritten output would keep the program running.
     const end = (): void => process.exit(EXIT_INTERRUPTED);
     if (signal?.aborted) end();
     signal?.addEventListener("abort", end, { once: true });

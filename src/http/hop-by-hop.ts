@@ -25,7 +25,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 // If Connection named one of these, the next reader would lose the message's target or its end.
 const NEVER_NOMINATED = ["host", "content-length"];
 
-/** In CGI's spelling, too, in which a real Content-Length is none of them. */
+/** Also in CGI's spelling with `_`. A `content_length` goes, too; `content-length` itself stays. */
 const HOP_BY_HOP_NAMES = new HeaderNames([...HOP_BY_HOP, "content_length"], "any-dash");
 
 /**

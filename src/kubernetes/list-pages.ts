@@ -7,7 +7,7 @@ import { metadataIn } from "./live-object.ts";
  * Past it the list is malformed: the last list's objects stay, and it is tried again later.
  */
 const MAX_LISTED_OBJECTS = 500_000;
-/** No API server sends an empty page before the last: a thousand of them do not end. */
+/** What an empty page counts as: real API servers send none, and 1,000 of them fail the list. */
 const EMPTY_PAGE_OBJECTS = 500;
 
 /**

@@ -208,7 +208,7 @@ export class LiveCluster {
   #badObject({ kind, namespace, objectName: name, message: problem }: BadObjectError): void {
     const { metrics, logger } = this.#options;
     metrics.badObject(kind);
-    // A name may have as many bytes as an event.
+    // Hashed, because a hostile name may be as long as an event.
     const key = hash("sha256", `${kind}/${namespace}/${name} ${problem}`);
     if (this.#badObjects.has(key) || this.#badObjects.size >= MAX_LOGGED_BAD_OBJECTS) return;
     this.#badObjects.add(key);

@@ -25,7 +25,7 @@ const WATCH_OPEN_MS = 30_000;
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
 const LIST_PAGE_SIZE = 500;
-/** Answers to a watch whose version is none to the server: 400, 414, 422 and 431. */
+/** The statuses of servers that reject a watch's version: 400, 414, 422 and 431. */
 const BAD_REQUEST_CODES: ReadonlySet<number | undefined> = new Set([400, 414, 422, 431]);
 
 /** Receives the objects. */

@@ -153,7 +153,7 @@ export async function answerUpgrade(
     await routes.handleUpgrade(incoming, client);
     return client.status;
   } catch (error) {
-    // A queue lets a client that leaves go as it does one that waited too long.
+    // A queue reports a client that left with the same 429 as one that waited too long.
     const isLeft = client.signal.aborted && error instanceof StatusError && error.code === 429;
     client.release();
     if (isLeft || (error instanceof UpstreamError && error.code === "aborted")) {

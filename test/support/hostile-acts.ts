@@ -4,7 +4,7 @@ import { TLSSocket } from "node:tls";
 /** What a hostile server does with a request that it should answer with this JSON. */
 export type Act = (socket: Socket, honest: string) => void;
 
-/** Later than those who ask may wait. */
+/** Longer than the tested clients wait. */
 const LATE_MS = 600;
 
 export const OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
@@ -25,7 +25,7 @@ export const endlessly =
   (socket) => {
     socket.write(head);
     const chunk = Buffer.from(part.repeat(Math.ceil(65_536 / part.length)));
-    // Lets other work of this process in between.
+    // Yields to other work of this process.
     const flood = (): void => {
       if (!socket.destroyed && socket.write(chunk)) setImmediate(flood);
     };
@@ -33,7 +33,7 @@ export const endlessly =
     flood();
   };
 
-/** No answer among them says anything well-formed. */
+/** None of these answers is well-formed. */
 export const FAULTS: Record<string, Act> = {
   "a head byte by byte": slowly("HTTP/1.1 200 OK\r\nA: ", "a"),
   "a body byte by byte": slowly(`${OK}\r\n`, " "),

@@ -124,7 +124,7 @@ export class RecordClient {
     return record;
   }
 
-  /** Writes these bytes, if the connection still is, and lets others have their turn. */
+  /** Writes these bytes if the connection is still open, and yields to other work. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.socket.destroyed) return;
     await new Promise<void>((resolve) => this.socket.write(bytes, () => setImmediate(resolve)));

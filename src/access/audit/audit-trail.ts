@@ -117,7 +117,7 @@ export class AuditTrail {
     this.#record("ResponseComplete");
   }
 
-  /** The client left before its answer. Only refusals are recorded of requests without a known user. */
+  /** The client left before its answer. Requests without a known user are recorded only if refused. */
   left(): void {
     this.complete(this.#decision === undefined ? {} : CLIENT_LEFT);
   }

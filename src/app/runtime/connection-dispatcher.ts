@@ -24,7 +24,7 @@ interface ConnectionDispatcherOptions {
   onRefused(): void;
   /** True for a listener whose clients begin with TLS. */
   readonly isTls: (listener: string) => boolean;
-  /** For connections that waited too long and were answered. */
+  /** How long refused connections stay open after their answer. */
   readonly lingerTimes: LingerTimes;
   readonly clock: SessionClock;
   readonly logger: Logger;
@@ -75,7 +75,7 @@ const NO_WORKER_ANSWER = [
   "",
   NO_WORKER,
 ].join("\r\n");
-/** RFC 8446 section 6: a record of type alert, fatal, internal_error (80). Clients accept it unencrypted. */
+/** A fatal alert, internal_error (RFC 8446 section 6). Before keys are agreed it is sent in clear. */
 const NO_WORKER_ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
 
 /**
@@ -203,7 +203,7 @@ export class ConnectionDispatcher {
     recipient.take(name, id, socket, () => this.#takeBack(id));
   }
 
-  /** No worker took it in time. Nothing of it was read, so the protocol begins with this answer. */
+  /** No worker took the connection in time. Nothing was read yet, so this answer is its first message. */
   #refuse(accepted: Accepted): void {
     const { name, socket, network } = accepted;
     this.#waiting.delete(accepted);

@@ -9,7 +9,7 @@ export type Shape = (value: unknown) => boolean;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Half of a surrogate pair has no UTF-8, so that no path can name it. */
+/** A lone surrogate has no UTF-8 form, so no path can contain it. */
 export const text: Shape = (value) => typeof value === "string" && !LONE_SURROGATE.test(value);
 export const number: Shape = (value) => typeof value === "number";
 export const flag: Shape = (value) => typeof value === "boolean";

@@ -83,7 +83,7 @@ class SharedTexts {
   readonly events = new Set<number>();
   readonly #texts: readonly string[];
   readonly #longest: number;
-  /** Of each stream, the latest characters, and the events that they are of. */
+  /** Each stream's latest characters, and the events that they came from. */
   readonly #tails = new Map<string, { text: string; parts: [index: number, length: number][] }>();
   #stream = "stdout";
   #index = 0;
@@ -131,7 +131,7 @@ class Redaction {
   readonly #texts: readonly string[];
   readonly #redactsCommand: boolean;
   readonly #shared: SharedTexts;
-  /** The texts that were somewhere. */
+  /** The texts that were found. */
   readonly found: Set<string>;
   #header: string | undefined;
   #seed: Buffer | undefined;
@@ -148,7 +148,7 @@ class Redaction {
 
   line(line: string): string[] {
     if (this.#header === undefined) {
-      // What this program does not know it would not redact.
+      // Events of an unknown code would not be redacted.
       warnOfNewerFormat(line, this.#file, true);
       this.#header = line;
       return [];

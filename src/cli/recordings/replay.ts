@@ -35,7 +35,7 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
       onHeader: (line) => {
         warnOfNewerFormat(line, file);
         giveBackKeys = takeKeys(() => pace.pauseOrGoOn());
-        // For what a session leaves behind that was cut short, or a replay.
+        // A session or replay that ends early leaves its modes in the terminal.
         if (!raw) takeBack = lendTerminal(TerminalFilter.RESET);
       },
       onEvent: async ({ interval, code, data }) => {
@@ -57,7 +57,7 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
 /** The longest wait of one timer in milliseconds. Node.js ends a longer one at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Plays at its pace, unless it is paused, until it is ended. */
+/** The pace of a replay, which can be paused and ended. */
 class Pace {
   #changed = new AbortController();
   #isPaused = false;
@@ -107,7 +107,7 @@ function takeKeys(onSpace: () => void): () => void {
       if (key === " ") onSpace();
       if (signal === undefined) continue;
       stdin.setRawMode(false);
-      // As a terminal signals: the whole group.
+      // A terminal signals the whole process group.
       process.kill(0, signal);
     }
   });

@@ -154,7 +154,7 @@ export class Http2Exchange {
     // `rstCode` has the reason, and 'close' follows.
     stream.on("error", () => {});
     stream.on("end", () => {
-      // Before 'close', when it costs a tenth.
+      // Costs a tenth here of what it costs in 'close'.
       forgetTimer(stream);
       isWhole = end.isWhole() && downstream.hasResponded;
       if (!isWhole || this.#isOver) return;
@@ -275,7 +275,7 @@ function requestHeaders(edit: HeaderEdit, method: string, path: string): Outgoin
   return headers;
 }
 
-/** A gRPC call needs none, and the copy that Node.js 20 makes and extends costs a kilobyte. */
+/** None for a gRPC call: Node.js 20 copies given options, which costs a kilobyte per request. */
 function requestOptions({ method, hasBody }: HttpDownstream): ClientSessionRequestOptions | undefined {
   return method === "POST" && hasBody ? undefined : { endStream: !hasBody };
 }

@@ -5,7 +5,7 @@ const MAX_SEQUENCE = 4_096;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const UNSAFE = /[\x00-\x07\x0e-\x1f\x7f-\x9f]/g;
 
-/** Colours and the cursor's moves, whole: `isHarmless` says the same of them. */
+/** A whole sequence of colours or cursor moves. `isHarmless` accepts each, but takes longer. */
 const COMMON = new RegExp(`${ESC}\\[[\\d;:]{0,32}[A-HJKm]`, "y");
 
 type State = "text" | "escape" | "csi" | "string" | "charset";
@@ -122,10 +122,10 @@ function isHarmless(sequence: string): boolean {
   return /^[\d;:]*$/.test(parameters) && "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu".includes(final);
 }
 
-/** Characters of a line that what follows may change. Past it the line is written as it stands. */
+/** Characters of a line that later output may still change. Past it the line is written as it stands. */
 const MAX_CHANGING_LINE = 2_048;
 
-/** What acts on a line in the output of a `TerminalFilter`, which has whole sequences only. */
+/** Controls that change a line. A `TerminalFilter` gives whole sequences only. */
 const ACTS = new RegExp(`\r\n|[\b\n\v\f\r]|${ESC}(?:\\[([^@-~]*)([@-~])|[()*+][^0-~]*.|.)`, "g");
 const WIDE =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/u;
@@ -211,7 +211,7 @@ export class TextLines {
 
   #change(final: string, parameters: string): void {
     const count = Math.max(1, Math.min(Number.parseInt(parameters, 10) || 1, MAX_CHANGING_LINE));
-    // What a carriage return leaves is kept: a line that is drawn again follows it.
+    // After a carriage return nothing is erased: the redrawn line overwrites the old one.
     if (final === "K" && !this.#isReturned && /^0?$/.test(parameters)) this.#open().splice(this.#column);
     else if (final === "C" || final === "D") this.#move(final === "C" ? count : -count);
     else if (final === "G") {

@@ -56,9 +56,9 @@ export async function finishLeftParts(
   if (problem !== undefined) throw problem;
 }
 
-/** In place of a writer's name: that of a recording whose last lines the disk refused with this code. */
+/** Replaces the writer in a file's name if the disk refused the last lines: the code, and an id. */
 const LEFT = /^([A-Z0-9]+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** The end of such a recording. */
+/** The end of a recording whose last lines the disk refused. */
 const WRITE_FAILED = "write-failed";
 
 /**
@@ -98,7 +98,7 @@ async function finishPart(part: string, file: string, { key, code, disk }: Finis
     try {
       disk.write(handle.fd, Buffer.from(end, "utf8"), position);
     } catch (error) {
-      // The next search would take what was written of the end for lines of the session.
+      // The next search would read a partial end as lines of the session.
       disk.truncate(handle.fd, position);
       throw error;
     }

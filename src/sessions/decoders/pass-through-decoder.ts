@@ -12,7 +12,7 @@ export interface PassedEnd {
 /** The node's report of a command's end, which a relay may keep from the client for a while. */
 export interface KeptReport {
   readonly hasBegun: boolean;
-  /** Called once everything before the report was passed on, and nothing of the report. */
+  /** Called once all bytes before the report were passed on, and none of the report. */
   begin(passed: PassedEnd): void;
   /** Where the client's bytes end while it has nothing of the report. */
   readonly kept: PassedEnd | undefined;

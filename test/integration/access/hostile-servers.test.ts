@@ -14,7 +14,7 @@ import { issueCertificate, type TestCertificate } from "../../support/test-certi
 import { testUpstreams } from "../../support/test-upstreams.ts";
 
 const TIMEOUT_MS = 300;
-/** Beyond the timeout: for other work of a busy machine. */
+/** What a busy machine may add to the timeout. */
 const SPARE_MS = 3_000;
 /** What a client may take of an endless answer, with the buffers of both ends' systems. */
 const MAX_TAKEN_BYTES = 32 * 1024 * 1024;

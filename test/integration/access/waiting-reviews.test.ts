@@ -88,7 +88,7 @@ const KINDS = {
     places: MAX_REVIEWS_IN_FLIGHT,
     targetOf: (name: string) => `${podsOf("default")}?of=${name}`,
     tokenOf: (name: string) => name,
-    // Nobody is known who asked for it.
+    // Its user is unknown, so it is not audited.
     ends: [],
   },
   "TokenReview of an exec": {

@@ -10,10 +10,10 @@ import { collect } from "../../support/kubectl.ts";
 import { Sluice } from "../../support/sluice.ts";
 import { untilStill } from "../../support/still.ts";
 
-/** Begins at a line of input. 16 MiB, slowly enough for a viewer that reads everything. */
+/** Prints 16 MiB after a line of input, slowly enough for a viewer that reads everything. */
 const FLOOD =
   "read -r _; for i in $(seq 160); do head -c 100000 /dev/zero | tr '\\0' z; sleep 0.01; done; exec cat";
-/** What a view may add to a client: read chunks, and what the collector has not taken yet. */
+/** How much a view may grow the client: chunks that were read, and uncollected garbage. */
 const MAX_GROWTH_KIB = 48 * 1024;
 
 let demo: RunningDemo;

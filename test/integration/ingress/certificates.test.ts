@@ -195,7 +195,7 @@ describe("the listener", () => {
     try {
       const socket = connect(door.httpsPort, "127.0.0.1");
       socket.write(Buffer.from([22, 3, 1]));
-      // This one gets a ServerHello, and says nothing to it.
+      // This client gets a ServerHello and never answers it.
       const greeted = connect(door.httpsPort, "127.0.0.1").resume();
       greeted.write(clientHello());
       await Promise.all([once(socket, "close"), once(greeted, "close")]);

@@ -12,7 +12,7 @@ import { type Act, endlessly, FAULTS, OK, slowly, withLength } from "../../suppo
 import { pod } from "./live.ts";
 
 const TIMEOUT_MS = 300;
-/** Beyond the timeout: for other work of a busy machine. */
+/** What a busy machine may add to the timeout. */
 const SPARE_MS = 3_000;
 /** What a list or watch may take of an endless answer, with the buffers of both ends' systems. */
 const MAX_TAKEN_BYTES = 32 * 1024 * 1024;

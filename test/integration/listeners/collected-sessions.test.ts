@@ -48,7 +48,7 @@ const ENDS: Record<string, (client: FrameClient) => void> = {
 
 interface Server {
   readonly port: number;
-  /** What it printed, once it has ended by itself. */
+  /** Resolves with its output once the program has ended by itself. */
   ended(): string | undefined;
 }
 

@@ -40,7 +40,7 @@ interface Target {
 }
 
 let node: RuntimeNode;
-/** Its kubelet listener is over TLS. */
+/** The node whose kubelet listener uses TLS. */
 let secureNode: RuntimeNode;
 /** The node of the API's gateways. */
 let webNode: ScriptedKubelet;
@@ -291,7 +291,7 @@ describe.each(LISTENERS)("the %s listener lets go of clients that send", (name) 
         return socket;
       });
     expect(await honest(target)).toBe(200);
-    // The clients' own ends may stay, and those of the runtime's streaming server.
+    // The clients and the runtime's streaming server may keep their own ends open.
     const open = () => clients.filter(({ socket }) => !socket.destroyed);
     const ends = () =>
       `${descriptors() - before} descriptors; open: ${[...new Set(open().map(({ what }) => what))].join(", ")}`;

@@ -31,7 +31,7 @@ const timeouts = {
   shutdownGracePeriod: "0s",
 };
 const LONG_MS = 30_000;
-/** Of all processes' own noise; a flood of what an attack sends would be more. */
+/** More than the noise of all processes, and less than an attack that is kept in memory. */
 const MAX_GROWTH_BYTES = 200 * 1024 * 1024;
 
 interface Target {

@@ -4,12 +4,12 @@ import { dialThroughProxy } from "../../../src/http/proxies/egress-proxy.ts";
 import { type Act, endlessly, slowly } from "../../support/hostile-acts.ts";
 import { listenRaw, until } from "../../support/http/loopback.ts";
 
-/** Of proxies that answer, and of those that keep silent, whose time is what is tried. */
+/** For proxies that answer; LATE_MS is for silent ones, whose time-out is under test. */
 const DIAL_MS = 20_000;
 const LATE_MS = 300;
-/** Beyond the time of a dial: for other work of a busy machine. */
+/** What a busy machine may add to the time of a dial. */
 const SPARE_MS = 3_000;
-/** Of an answer without end, with the buffers of both ends' systems. */
+/** What a dial may read of an endless answer, with both systems' buffers. */
 const MAX_TAKEN_BYTES = 32 * 1024 * 1024;
 const NODE = { host: "10.0.0.7", port: 10_250 };
 

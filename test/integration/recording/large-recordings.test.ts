@@ -8,7 +8,7 @@ import { Sluice } from "../../support/sluice.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const FILE_BYTES = 192 * MEBIBYTE;
-/** The program takes half of it for an empty recording. */
+/** An empty recording takes half of it. */
 const MOST_MEMORY = 100 * MEBIBYTE;
 const LINE = `[0.000, "o", ${JSON.stringify("x\u001b[1mhello w\u00f6rld\r\n".repeat(2_000))}]\n`;
 /**

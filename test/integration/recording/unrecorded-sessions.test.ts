@@ -62,7 +62,7 @@ it.each(Object.entries(CLIENTS))("%s: no code of recording runs but its decision
   for (let count = 0; count < 5; count++) expect(await run(gateway)).toBe(4 * 1024 * 1024);
   const ran = await calls();
   expect(ran.get("component: beforeDial")).toBe(5);
-  // V8 loses counts of a predicate that it collects: fewer may be reported, none other and no more.
+  // V8 loses the counts of a collected predicate, so it may report fewer calls, never more.
   expect([...ran].filter(([name, count]) => !DECISION.includes(name) || count > 5)).toEqual([]);
   await gateway.stop();
 

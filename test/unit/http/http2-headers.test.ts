@@ -4,7 +4,7 @@ import type { HeaderList } from "../../../packages/client/src/http/header-list.t
 import { requestEdit } from "../../../src/http/hop-by-hop.ts";
 import { http2Headers, http2ResponseHeaders } from "../../../src/http/http2-headers.ts";
 
-/** V8's own answer; its syntax is allowed while the function is compiled. */
+/** Asks V8 itself. Its syntax is allowed only while the function is compiled. */
 function fastPropertiesTest(): (value: object) => boolean {
   setFlagsFromString("--allow-natives-syntax");
   try {

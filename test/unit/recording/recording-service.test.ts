@@ -85,7 +85,7 @@ it.each([
   calls.splice(0);
   service.receive({ kind: "end", handle: 7, timeMs: 1, cause: "completed", exitCode: 0, countedBytes: 0 });
   const named = ["rename /f/a.cast", "syncNames"];
-  // Then no writer has it, and the next search finishes it.
+  // No writer has the recording then, so the next search finishes it.
   const left = [expect.stringMatching(/^rename \/f\/a\.cast\.EIO-[-0-9a-f]{36}\.part$/)];
   expect(calls).toEqual(["write", "sync", ...(fault === "sync" ? left : named), "ended"]);
   expect(answers.at(-1)).toMatchObject(fault === "" ? { finished: { gaps: 0 } } : { problem: "EIO" });

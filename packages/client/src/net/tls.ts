@@ -110,7 +110,7 @@ function contextOf({ ca, certificate, key }: UpstreamTlsOptions): SecureContext 
   if (certificate !== undefined && key !== undefined) keyPairOf(certificate.toString(), key.toString());
   return createSecureContext({
     minVersion: "TLSv1.2",
-    // As in Go: each handshake would cost a signature, as often as the upstream likes.
+    // As in Go: an upstream could otherwise demand signatures without limit.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca === undefined ? {} : { ca }),
     ...(certificate === undefined ? {} : { cert: certificate }),
@@ -127,7 +127,7 @@ function keyOf(host: string, port: number, { serverName = "", commonName = "" }:
 
 function checkCommonName(wanted: string | undefined, { subject }: PeerCertificate): Error | undefined {
   if (wanted === undefined || subject.CN === wanted) return undefined;
-  // A subject may have several common names, and each as many characters as it likes.
+  // A subject may have several common names of any length.
   const found = String(subject.CN).slice(0, MAX_QUOTED_CHARACTERS);
   return new Error(`x509: certificate is valid for ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`);
 }

@@ -205,7 +205,7 @@ function watch(socket: ParsedSocket, early: string, hasRequest: (socket: Duplex)
   parser[index] = executed;
 }
 
-/** Undefined until the line has arrived. The parser finds its other faults. */
+/** Undefined until the line has arrived. The parser reports its other faults. */
 function lacksVersion(text: string): boolean | undefined {
   const [, line] = /^[\r\n]*([^\r\n]+)[\r\n]/.exec(text) ?? [];
   if (line !== undefined) return !/\/\d\.\d$/.test(line);
