@@ -31,6 +31,40 @@ export function enterRawMode(stdin: ReadStream, printsLinesOf: "a terminal" | "a
   return restore;
 }
 
+const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
+  "\u0003": "SIGINT",
+  "\u001a": "SIGTSTP",
+  "\u001c": "SIGQUIT",
+};
+
+/**
+ * Takes the keys of a terminal that shows foreign output: they would be shown in it, and read by the
+ * shell after it. Those of signals act as ever. The returned function gives them back.
+ */
+export function takeKeys(onKey: (key: string) => void = () => {}): () => void {
+  const { stdin } = process;
+  if (!process.stdout.isTTY || !stdin.isTTY) return () => {};
+  const restore = enterRawMode(stdin, "a pipe");
+  const goOn = (): void => void stdin.setRawMode(false).setRawMode(true);
+  process.on("SIGCONT", goOn);
+  stdin.on("data", (keys: Buffer) => {
+    for (const key of keys.toString("latin1")) {
+      const signal = SIGNALS[key];
+      if (signal === undefined) onKey(key);
+      else {
+        stdin.setRawMode(false);
+        // As a terminal signals: the whole group.
+        process.kill(0, signal);
+      }
+    }
+  });
+  return () => {
+    process.off("SIGCONT", goOn);
+    restore();
+    stdin.destroy();
+  };
+}
+
 /**
  * Node makes terminals blocking, so a stopped one (Ctrl-S) would delay `~.` and signals. libuv's
  * handle can undo that (uv_stream_set_blocking).

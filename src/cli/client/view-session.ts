@@ -9,6 +9,7 @@ import { lendTerminal, writeOut } from "../print-text.ts";
 import { number, object, text } from "./answer-shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import { type SessionsValues, sessionPath } from "./session-requests.ts";
+import { takeKeys } from "./terminal.ts";
 
 /**
  * Bytes in a line of the view: an event has one piece of output, of 64 KiB or more. Past it the
@@ -33,6 +34,7 @@ export async function viewSession(
   const isJson = values.output === "json";
   const filter = new TerminalFilter();
   let takeBack: (() => void) | undefined;
+  let giveBackKeys: (() => void) | undefined;
   let message: string | undefined;
   try {
     const body = await getBody(target, path, { signal: interrupt.signal, timeoutMs });
@@ -44,6 +46,7 @@ export async function viewSession(
       if (code === "o" && !isJson) {
         // Terminal modes that the session sets stay with its owner.
         takeBack ??= lendTerminal(TerminalFilter.RESET);
+        giveBackKeys ??= takeKeys();
         // A viewer that cannot keep up gets a fresh screen from the server, not all that it missed.
         await writeOut(filter.push(data), interrupt.signal);
       }
@@ -57,6 +60,7 @@ export async function viewSession(
     throw error;
   } finally {
     process.off("SIGINT", onInterrupt);
+    giveBackKeys?.();
     takeBack?.();
   }
   if (message !== SESSION_OVER) {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { suggestion } from "@sluice/client/internal/config/nearest-name";
 import { maskControls, quietJson } from "../../observability/mask-controls.ts";
 import { findRecording, findRecordings } from "../../recording/reading/find-recordings.ts";
-import { headerOf, type RecordingSummary, readRecording } from "../../recording/reading/read-recording.ts";
+import { headerOf, readRecording } from "../../recording/reading/read-recording.ts";
 import { RecordingFileError } from "../../recording/reading/recording-file-error.ts";
 import { firstLineOf } from "../../recording/reading/recording-lines.ts";
 import { readPublicKeys, verifyRecording } from "../../recording/reading/verify-recording.ts";
@@ -15,6 +15,7 @@ import { printYaml } from "../print-text.ts";
 import { exportRecording } from "./export-recording.ts";
 import { reportingFileErrors, warnOfNewerFormat } from "./report-file-error.ts";
 
+type RecordingSummary = Awaited<ReturnType<typeof readRecording>>;
 type Values = Invocation<typeof command.flags>["values"];
 
 /** Runs one action on recordings. Exit code 1 if one does not verify. */

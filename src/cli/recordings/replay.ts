@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { TerminalFilter } from "../../recording/format/terminal-filter.ts";
 import { findRecording } from "../../recording/reading/find-recordings.ts";
 import { readRecording } from "../../recording/reading/read-recording.ts";
-import { enterRawMode } from "../client/terminal.ts";
+import { takeKeys } from "../client/terminal.ts";
 import { type Invocation, UsageError } from "../command.ts";
 import type { command } from "../commands/replay.ts";
 import { lendTerminal, writeOut } from "../print-text.ts";
@@ -34,7 +34,9 @@ async function replay({ values, operands }: Invocation<typeof command.flags>): P
       signal,
       onHeader: (line) => {
         warnOfNewerFormat(line, file);
-        giveBackKeys = takeKeys(() => pace.pauseOrGoOn());
+        giveBackKeys = takeKeys((key) => {
+          if (key === " ") pace.pauseOrGoOn();
+        });
         // A session or replay that ends early leaves its modes in the terminal.
         if (!raw) takeBack = lendTerminal(TerminalFilter.RESET);
       },
@@ -83,37 +85,4 @@ class Pace {
       if (!isPaused) left -= performance.now() - since;
     }
   }
-}
-
-const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
-  "\u0003": "SIGINT",
-  "\u001a": "SIGTSTP",
-  "\u001c": "SIGQUIT",
-};
-
-/**
- * Takes the keys of the terminal that shows the recording: they would be shown on its screen, and
- * read by the shell after it. Those of signals act as ever. The returned function gives them back.
- */
-function takeKeys(onSpace: () => void): () => void {
-  const { stdin } = process;
-  if (!process.stdout.isTTY || !stdin.isTTY) return () => {};
-  const restore = enterRawMode(stdin, "a pipe");
-  const goOn = (): void => void stdin.setRawMode(false).setRawMode(true);
-  process.on("SIGCONT", goOn);
-  stdin.on("data", (keys: Buffer) => {
-    for (const key of keys.toString("latin1")) {
-      const signal = SIGNALS[key];
-      if (key === " ") onSpace();
-      if (signal === undefined) continue;
-      stdin.setRawMode(false);
-      // A terminal signals the whole process group.
-      process.kill(0, signal);
-    }
-  });
-  return () => {
-    process.off("SIGCONT", goOn);
-    restore();
-    stdin.destroy();
-  };
 }

@@ -4,7 +4,7 @@ import { parseHeadLine } from "../format/signed-head.ts";
 import { RecordingFileError } from "./recording-file-error.ts";
 import { readLines } from "./recording-lines.ts";
 
-export interface RecordingSummary {
+interface RecordingSummary {
   readonly header: RecordedHeader;
   readonly seconds: number;
   readonly exitCode: string | undefined;

@@ -204,6 +204,28 @@ describe("sluice sessions, at a gateway", () => {
     await client.done;
   }, 60_000);
 
+  it("a watch shows none of its user's keys, and ends by Ctrl-C", async () => {
+    const headers = { Authorization: `Bearer ${gateway.token}` };
+    const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
+    await client.opened;
+    const [{ id = "" } = {}] = gateway.running.sessions.list();
+    const terminal = sluice.startInTerminal(["sessions", "watch", id], { columns: 80, rows: 24 }, "dumb");
+    let screen = "";
+    terminal.onData((data) => {
+      screen += data;
+    });
+    const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+    await eventually("it is shown", () => {
+      client.send(0, "hi\n");
+      return screen.includes("hi");
+    });
+    terminal.write("rm\r\u0003");
+    expect(await exited).toBe(130);
+    expect(screen).toMatch(/^(?:hi\r\n)+\r\n$/);
+    client.socket.terminate();
+    await eventually("no session runs", () => gateway.running.sessions.list().length === 0);
+  }, 60_000);
+
   it("joins from a terminal: Ctrl-C is typed, and the detach keys leave", async () => {
     const headers = { Authorization: `Bearer ${gateway.token}` };
     const client = new V5Client(gateway.authority, "stdin=true&stdout=true&command=cat", "exec", headers);
