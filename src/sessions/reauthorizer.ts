@@ -22,7 +22,7 @@ interface ReauthorizerParts {
 }
 
 /** What ends, as messages name it. */
-type What = "session" | "watch" | "download" | "log";
+type What = "session" | "join" | "view" | "watch" | "download" | "log";
 
 interface Followed {
   readonly what: What;

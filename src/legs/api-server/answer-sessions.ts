@@ -24,6 +24,7 @@ import { carryJoined, checkJoinHandshake } from "../../sessions/carry-joined.ts"
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming, PendingClient } from "../../sessions/incoming-request.ts";
 import { SessionStanding } from "../../sessions/reauthorizer.ts";
+import { annotateEnd } from "../../sessions/session-record.ts";
 import type { RunningSession } from "../../sessions/sessions.ts";
 import { identify, requesterCheckOf } from "./admit-streaming.ts";
 import { abortOnceRevoked, recordAnswer, sendAnswer } from "./answer-from-cluster.ts";
@@ -120,9 +121,14 @@ async function answerSessions(
   };
   if (attributes.subresource === "content") abortOnceRevoked("download", user, require, downstream, gateway);
   const standing = new SessionStanding(user, gateway.authorizer, require);
-  const what = attributes.verb === "watch" ? "watch" : "session";
+  const what = attributes.verb === "watch" ? "watch" : "view";
   const follow: FollowUser = (end) => {
-    const cut: RunningSession["cut"] = (_cause, _message, status) => end({ ...STATUS, ...status });
+    const cut: RunningSession["cut"] = (cause, _message, status) => {
+      trail?.annotate("sluice.dev/ended-by", "gateway");
+      trail?.annotate("sluice.dev/end-cause", cause);
+      trail?.annotate("sluice.dev/end-code", String(status?.code));
+      end({ ...STATUS, ...status });
+    };
     return gateway.reauthorizer?.follow({ cut }, standing, what) ?? (() => {});
   };
   const asked = { method, path, query, accept, userName, reason, body, range, follow };
@@ -185,15 +191,18 @@ async function joinSession(
     let unfollow: (() => void) | undefined;
     carryJoined(client, handshake, joinable, gateway, {
       onLife: (life) => {
-        unfollow = gateway.reauthorizer?.follow(life, standing);
+        unfollow = gateway.reauthorizer?.follow(life, standing, "join");
         gateway.logger.info({ session: fields }, "session joined");
       },
       onOver: () => {
         unfollow?.();
         release();
       },
-      onReport: ({ message, ...end }) =>
-        gateway.logger.info({ session: fields, ...end, reason: message }, "join ended"),
+      onReport: (report) => {
+        annotateEnd(trail, report);
+        const { message, ...end } = report;
+        gateway.logger.info({ session: fields, ...end, reason: message }, "join ended");
+      },
     });
   } catch (error) {
     release();

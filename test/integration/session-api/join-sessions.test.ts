@@ -338,9 +338,23 @@ describe("a joiner", () => {
     const { status } = await ben.done;
     expect(JSON.parse(status)).toMatchObject({
       code: 403,
-      message: expect.stringContaining('cannot create resource "pods/exec"'),
+      message: expect.stringMatching(/^the join was ended: .* cannot create resource "pods\/exec"/),
       details: { causes: [{ reason: "sluice.dev/JoinEnded", message: "authorization-revoked" }] },
     });
+    await eventually("the join's end is audited", () =>
+      gateway.files
+        .read("audit.log")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+        .some(
+          ({ stage, annotations = {} }) =>
+            stage === "ResponseComplete" &&
+            annotations["sluice.dev/session"] === name &&
+            annotations["sluice.dev/end-cause"] === "authorization-revoked" &&
+            annotations["sluice.dev/end-code"] === "403",
+        ),
+    );
     cleo.send(0, "still here\n");
     await eventually("the session goes on", () => owner.text.includes("still here\n"));
     gateway.files.write("cluster.json", JSON.stringify(list));
