@@ -17,7 +17,7 @@ export function configurationWarnings(
   const warnings: string[] = [];
   if (servesApi(listeners) && kubelet.scheme === "https" && kubelet.insecureSkipTLSVerify) {
     warnings.push(
-      "kubelet.certificateAuthorityFile is absent: no kubelet's certificate is verified, and who stands between reads every session",
+      "kubelet.certificateAuthorityFile is absent: kubelets' certificates are not verified, so a machine in between can read every session",
     );
   }
   const { apiServer, kubelet: node } = listeners;
