@@ -98,7 +98,7 @@ export class PeerClient {
   /** All of the peer's sessions, page by page. Throws Error with a message for operators. */
   async sessions(peer: PeerAddress): Promise<PeerSessions> {
     const sessions: AdminSession[] = [];
-    // By worker, because pages may come from several lists.
+    // Keyed by worker, because pages may come from several lists.
     const missing = new Map<number | undefined, MissingSessions>();
     const cost = new ListCost();
     let after = "";

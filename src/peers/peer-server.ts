@@ -71,7 +71,7 @@ interface KeptList extends Listed {
 export class SessionPages {
   readonly #collect: () => Promise<SessionLists>;
   readonly #nowMs: () => number;
-  /** By the id after which the next page begins. */
+  /** Keyed by the id after which the next page begins. */
   readonly #lists = new Map<string, KeptList>();
 
   constructor(collect: () => Promise<SessionLists>, nowMs: () => number = () => performance.now()) {

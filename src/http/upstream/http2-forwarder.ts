@@ -204,7 +204,7 @@ export class Http2Exchange {
 
   #fail(error: UpstreamError): void {
     if (this.#isAnswered) return;
-    // So that 'close' does not answer again.
+    // Keeps 'close' from answering again.
     this.#isAnswered = true;
     this.#body?.stop();
     if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);

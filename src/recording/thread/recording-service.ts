@@ -17,7 +17,7 @@ const WRITE_BYTES = 128 * 1024;
 interface OpenRecording {
   readonly file: RecordingFile;
   writer: SessionWriter | undefined;
-  /** By the clock of this thread. */
+  /** Milliseconds of this thread's clock. */
   startedMs: number;
   hasFailed: boolean;
 }

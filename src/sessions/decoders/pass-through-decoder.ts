@@ -14,7 +14,7 @@ export interface KeptReport {
   readonly hasBegun: boolean;
   /** Called once all bytes before the report were passed on, and none of the report. */
   begin(passed: PassedEnd): void;
-  /** Where the client's bytes end while it has nothing of the report. */
+  /** Where the client's bytes end before it gets any of the report. */
   readonly kept: PassedEnd | undefined;
 }
 

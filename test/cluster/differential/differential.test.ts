@@ -44,7 +44,7 @@ describeReal("cluster", "the same request straight and through Sluice", () => {
   afterAll(async () => {
     for (const runner of runners.values()) runner.remove();
     await opened?.stop();
-    // Not of a part of the cases.
+    // A part of the cases must not replace the page.
     if (process.env.SLUICE_WRITE_DOCS === "1" && counts.total === planned) counts.publish(cluster.version);
   });
 

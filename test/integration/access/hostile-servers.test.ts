@@ -16,7 +16,7 @@ import { testUpstreams } from "../../support/test-upstreams.ts";
 const TIMEOUT_MS = 300;
 /** What a busy machine may add to the timeout. */
 const SPARE_MS = 3_000;
-/** What a client may take of an endless answer, with the buffers of both ends' systems. */
+/** How much of an endless answer a client may take, with both systems' buffers. */
 const MAX_TAKEN_BYTES = 32 * 1024 * 1024;
 
 const ALLOWED = { kind: "SubjectAccessReview", status: { allowed: true } };

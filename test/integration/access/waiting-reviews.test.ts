@@ -19,7 +19,7 @@ interface Spec {
 
 let reviews: Server;
 let gateway: AccessGateway;
-/** Who was asked about, and how each is answered. */
+/** The reviewed names, and the answer for each. */
 let asked: { readonly about: string; readonly answer: () => void }[] = [];
 
 beforeEach(async () => {

@@ -278,7 +278,7 @@ describe("port-forward sessions", () => {
 });
 
 describe("a server that reads no more", () => {
-  /** What containerd does with a target that ends first: both streams end, and the data stream is not read. */
+  /** containerd, if the target ends first, ends both streams and does not read the data stream. */
   const endingFirst: KubeletScript = {
     ...echoing,
     onStream: (name, stream, session) => {

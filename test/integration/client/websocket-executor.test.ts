@@ -367,7 +367,7 @@ describe("heartbeats", () => {
     const executing = await executor(
       (socket) => {
         session = socket;
-        // As a server whose receive loop waits for the command to read.
+        // Acts like a server whose receive loop waits for the command to read.
         socket.once("message", () => socket.pause());
       },
       { times: { clock } },

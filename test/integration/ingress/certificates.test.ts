@@ -297,7 +297,7 @@ describe("the default certificate", () => {
   });
 });
 
-/** For TLS 1.2, whose certificates travel in the clear: an extension of so many bytes that nobody knows, and then the name. */
+/** A ClientHello of TLS 1.2, which sends certificates in clear: an unknown extension, then the name. */
 function helloWithNameBehind(bytes: number, name: string): Buffer {
   const uint16 = (value: number): number[] => [value >> 8, value & 0xff];
   const vector = (content: readonly number[]): number[] => [...uint16(content.length), ...content];

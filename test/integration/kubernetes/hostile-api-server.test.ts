@@ -15,7 +15,7 @@ const expired = { type: "ERROR", object: { kind: "Status", apiVersion: "v1", sta
 async function following(kind: ObjectKind = "Pod", items: readonly unknown[] = []) {
   const api = new ScriptedApi();
   api.listsAs(kind, items);
-  // As text: no object could be copied that is nested so deep.
+  // Written as text, because no program can copy an object nested so deep.
   const answers = JSON.stringify(items).replaceAll('"DEEP"', "[".repeat(100_000) + "]".repeat(100_000));
   const { json } = api;
   api.json = async (request) => ({

@@ -14,7 +14,7 @@ import { pod } from "./live.ts";
 const TIMEOUT_MS = 300;
 /** What a busy machine may add to the timeout. */
 const SPARE_MS = 3_000;
-/** What a list or watch may take of an endless answer, with the buffers of both ends' systems. */
+/** How much of an endless answer a list or watch may take, with both systems' buffers. */
 const MAX_TAKEN_BYTES = 32 * 1024 * 1024;
 const WATCH_OK = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
 

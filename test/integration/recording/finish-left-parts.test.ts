@@ -275,7 +275,7 @@ describe("a recording that its writer left", () => {
     expect(await look()).toEqual([]);
     const longAgo = new Date(Date.now() - 5.5 * 60_000);
     utimesSync(leaseFile, longAgo, longAgo);
-    // Its clock may be wrong, or ours: it is watched for a while.
+    // Either clock may be wrong, so the writer is watched for a while.
     vi.useFakeTimers({ toFake: ["performance"] });
     expect(await look()).toEqual([]);
     vi.advanceTimersByTime(29_000);

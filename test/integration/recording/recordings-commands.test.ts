@@ -37,7 +37,7 @@ describe("sluice recordings", () => {
     expect(list.stdout).toContain("exec default/web");
     expect(list.stdout).toContain("exit 4");
     expect(list.stdout).toContain(id);
-    // By their start, whatever their names.
+    // Sorted by their start, not by their names.
     const later = path.join(path.dirname(file), "0-later.cast");
     writeFileSync(later, text.replace(/"startedAt":"\d+/, '"startedAt":"9999'));
     const both = await sluice.run(["recordings", "list", "--folder", gateway.folder]);

@@ -86,7 +86,7 @@ describe("recordings that cannot be uploaded", () => {
     expect(await run(own, undefined, "head", "-c", String(2 * MIB), "/dev/zero")).toBe(2 * MIB);
     await own.recordings();
     await eventually("a round of uploads", async () => (await waitingBytes(own)) > MIB);
-    // From now on another process uploads, and reports what waits.
+    // Another process uploads from now on, and reports the waiting bytes.
     writeFileSync(path.join(own.folder, "writers/0.json"), '{"host":"another","pid":1,"started":"1"}');
     const ofWaiting = "sluice_recording_upload_";
     await eventually("no gauge of waiting", async () => (await own.metric(ofWaiting)).length === 0);

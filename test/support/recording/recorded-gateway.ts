@@ -101,7 +101,7 @@ export class RecordedGateway {
     return this.harness.authority;
   }
 
-  /** Of `/readyz?verbose`. */
+  /** The text of `/readyz?verbose`. */
   get health(): Health {
     return this.#recording.health?.();
   }

@@ -153,7 +153,7 @@ describe("parseYamlDocuments", () => {
     const startedMs = performance.now();
     const file = text.repeat(1_000_000 / text.length);
     expect(messageOf(() => parseYamlDocuments(file, "f.yaml"))).toMatch(/^f\.yaml:1:\d: [^\n]+$/);
-    // With a problem for each of them it takes half a minute.
+    // A problem for each of them would take half a minute.
     expect(performance.now() - startedMs).toBeLessThan(3_000);
   });
 });

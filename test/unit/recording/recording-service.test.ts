@@ -6,7 +6,7 @@ import { Slab } from "../../../src/recording/thread/slab.ts";
 import type { FromThread } from "../../../src/recording/thread/thread-messages.ts";
 import { FACTS } from "../../support/recording/recorded-facts.ts";
 
-// As the service has it.
+// The same value as in the service.
 const TICKS_BETWEEN_HEADS = 60;
 
 const signingKey = generateKeyPairSync("ed25519")

@@ -12,7 +12,7 @@ import { SluiceRunner } from "../../../support/sluice-runner.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
-/** What came, without the channel's byte of each message. */
+/** The received payload, without each message's channel byte. */
 const shownTo = ({ messages }: V5Client) =>
   Buffer.concat(messages.map((message) => message.subarray(1))).toString("latin1");
 
@@ -344,7 +344,7 @@ describe("sluice sessions list --watch", () => {
     watches[2]?.write("x".repeat(1024 * 1024 + 1));
     await eventually("the watch began a last time", () => watches.length === 4);
     expect(seen()).toEqual(["ADDED 1", "ADDED 2", "ADDED 3", "DELETED 1", "DELETED 2"]);
-    // For good: after five tries the command says so.
+    // The server stays away: after five tries the command says so.
     const problem = collect(child.stderr);
     server.close();
     server.closeAllConnections();

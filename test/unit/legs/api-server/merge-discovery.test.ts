@@ -2,7 +2,7 @@ import type { HttpDownstream } from "@sluice/client/internal/http/downstream/htt
 import { expect, it } from "vitest";
 import { withGroupAdded } from "../../../../src/legs/api-server/merge-discovery.ts";
 
-/** As many chunks of one byte as one read of a socket brings. */
+/** Chunks of one byte: as many as one read of a socket can contain. */
 const PARTS_OF_A_READ = 10_000;
 // The bound under test.
 const MAX_DISCOVERY_BYTES = 8 * 1024 * 1024;

@@ -15,7 +15,7 @@ const LOOKED_BYTES = 16 * 1024;
 
 /** Node's parser of a connection. */
 interface Parser {
-  /** By number, the functions that it calls. */
+  /** The functions that the parser calls, by number. */
   [index: number]: unknown;
   /** A copy of the bytes that are being parsed. */
   getCurrentBuffer(): Buffer | undefined;
@@ -64,7 +64,7 @@ export function answerClientErrors(
 ): void {
   refuseLinesWithoutVersion(server, served, hasRequest);
   server.on("clientError", (error: ParserError, socket: ServerSocket) => {
-    // From a proxy that is configured for another listener, or from one without `proxyProtocol` here.
+    // A proxy of another listener sent it, or this listener lacks `proxyProtocol`.
     const isProxyHeader = error.rawPacket !== undefined && beginsProxyHeader(error.rawPacket) === true;
     const unknown = isProxyHeader ? undefined : unknownMethodOf(error);
     const refusal = isProxyHeader
@@ -212,7 +212,7 @@ function lacksVersion(text: string): boolean | undefined {
   return text.length >= LOOKED_BYTES ? false : undefined;
 }
 
-/** As Node's parser reports its own. */
+/** An error like those of Node's parser. */
 class LineWithoutVersion extends Error {
   readonly code = "HPE_NO_VERSION";
   readonly bytesParsed = 0;
