@@ -68,16 +68,20 @@ const NO_NAMES: object = Object.freeze(Object.create(null));
  * Converts headers to node:http2's form: lower case, repeated ones as lists, without connection
  * headers. Keeps only the first line of a header that may occur once, as Go and Node do.
  */
-export function http2Headers(lines: HeaderLines): OutgoingHttpHeaders {
+export function http2Headers(
+  lines: HeaderLines,
+  hostKey: "host" | ":authority" = "host",
+): OutgoingHttpHeaders {
   const headers: Record<string, string | string[]> = Object.create(NO_NAMES);
   const add = (name: string, value: string): void => {
-    const key = name.toLowerCase();
-    if (CONNECTION_SPECIFIC.has(key) || key.startsWith(":")) return;
-    if (key === "te" && value.toLowerCase() !== "trailers") return;
+    const lower = name.toLowerCase();
+    if (CONNECTION_SPECIFIC.has(lower) || lower.startsWith(":")) return;
+    if (lower === "te" && value.toLowerCase() !== "trailers") return;
+    const key = lower === "host" ? hostKey : lower;
     const earlier = headers[key];
     if (earlier === undefined) headers[key] = value;
     else if (Array.isArray(earlier)) earlier.push(value);
-    else if (!SINGLE_VALUED.has(key) && key !== "te") headers[key] = [earlier, value];
+    else if (!SINGLE_VALUED.has(lower) && lower !== "te") headers[key] = [earlier, value];
   };
   if ("forEachLine" in lines) lines.forEachLine(add);
   else for (const [name, value] of lines) add(name, value);

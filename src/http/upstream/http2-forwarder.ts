@@ -265,13 +265,11 @@ function watchEnd(stream: ClientHttp2Stream): ResponseEnd {
 }
 
 function requestHeaders(edit: HeaderEdit, method: string, path: string): OutgoingHttpHeaders {
-  const headers = http2Headers(edit);
+  const headers = http2Headers(edit, ":authority");
   headers[":method"] = method;
   headers[":path"] = path;
   headers[":scheme"] = "http";
-  headers[":authority"] = headers.host ?? "";
-  // node:http2 sends no undefined header, and `delete` would make the object slow.
-  headers.host = undefined;
+  headers[":authority"] ??= "";
   return headers;
 }
 

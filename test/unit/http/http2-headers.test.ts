@@ -39,6 +39,17 @@ describe("headers in node:http2's form", () => {
     });
   });
 
+  it("name a request's first Host as its authority", () => {
+    const lines: HeaderList = [
+      ["Host", "a"],
+      [":authority", "forged"],
+      ["host", "b"],
+      ["x-host", "c"],
+    ];
+    expect({ ...http2Headers(lines, ":authority") }).toEqual({ ":authority": "a", "x-host": "c" });
+    expect({ ...http2Headers(lines) }).toEqual({ host: "a", "x-host": "c" });
+  });
+
   it("cost little memory: V8 keeps the usual ones in its fast form", () => {
     const isFast = fastPropertiesTest();
     const lines: HeaderList = Array.from({ length: 12 }, (_, index) => [`x-${index}`, "x"]);
