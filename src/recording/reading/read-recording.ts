@@ -49,6 +49,9 @@ export async function readRecording(file: string, reader: RecordingReader = {}):
 /** Throws RecordingFileError if the first line is not an asciicast v3 header. */
 export function headerOf(line: string, file: string): RecordedHeader {
   const header = parseHeader(line);
-  if (header === undefined) throw new RecordingFileError(`${file} is not a recording`);
-  return header;
+  if (header !== undefined) return header;
+  // As `export --format asciicast-v2` writes it.
+  const isOlder = /^\{[^{}]{0,100}"version": ?2[,}]/.test(line);
+  const what = isOlder ? "an asciicast of version 2; only version 3 is read" : "not a recording";
+  throw new RecordingFileError(`${file} is ${what}`);
 }

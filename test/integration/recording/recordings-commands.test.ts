@@ -209,6 +209,7 @@ describe("sluice recordings", () => {
       writeFileSync(at("text.cast"), "root:x:0:0\nbin:x:1:1\n");
       writeFileSync(at("foreign.cast"), '{"version":3,"term":{"cols":80,"rows":24}}\n[0.1, "o", "hi"]\n');
       writeFileSync(at("empty.cast"), "");
+      writeFileSync(at("older.cast"), '{"version": 2, "width": 80, "height": 24}\n[0.1, "o", "hi"]\n');
       writeFileSync(at("endless.cast"), '{"version":3,"term":{"cols":80,"rows":1e999}}\n[0,"o","hi"]\n');
       writeFileSync(at("key.pem"), "no key");
       const header = text.slice(0, text.indexOf("\n"));
@@ -219,6 +220,10 @@ describe("sluice recordings", () => {
 
     it.each([
       ["replay text.cast", "sluice replay: AT/text.cast is not a recording"],
+      [
+        "replay older.cast",
+        "sluice replay: AT/older.cast is an asciicast of version 2; only version 3 is read",
+      ],
       ["replay empty.cast", "sluice replay: AT/empty.cast is not a recording"],
       ["replay absent.cast", "sluice replay: AT/absent.cast: no such file"],
       ["replay .", "sluice replay: AT/. is a folder"],
@@ -274,7 +279,14 @@ describe("sluice recordings", () => {
       const listed = await sluice.run(["recordings", "list", "--folder", folder]);
       expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining("unfinished")]);
       expect(listed.stderr).toBe(
-        ["empty", "endless", "text"].map((name) => `${at(`${name}.cast`)} is not a recording\n`).join(""),
+        [
+          "empty is not a recording",
+          "endless is not a recording",
+          "older is an asciicast of version 2; only version 3 is read",
+          "text is not a recording",
+        ]
+          .map((line) => `${at(line.replace(" ", ".cast "))}\n`)
+          .join(""),
       );
     });
   });
