@@ -4,10 +4,10 @@ import { CASE_GROUPS, type ConformanceCase } from "../../../packages/lab/src/con
 
 const HEAD = `# Cases of sluice conformance
 
-What each case of [\`sluice conformance\`](conformance.md) requires. A case is a \`must\`, or a
-\`should\` as marked. Reports (\`--html\`, \`--json\`) also say why it matters, and its source: a KEP, an
-upstream test, an issue or an RFC. A test writes this page from
-\`packages/lab/src/conformance/cases\`.
+What each case of [\`sluice conformance\`](conformance.md) requires. A case is a \`must\`, or as
+marked: a \`should\`, or \`info\`, which only measures. Reports (\`--html\`, \`--json\`) also
+say why it matters, and its source: a KEP, an upstream test, an issue or an RFC. A test writes this
+page from \`packages/lab/src/conformance/cases\`.
 `;
 
 /** One row for the same case over several transports. `vitest run -u` writes it. */
@@ -15,7 +15,8 @@ it("docs/conformance-cases.md lists every case", async () => {
   const sections = CASE_GROUPS.map((group) => {
     const rows = new Map<string, ConformanceCase[]>();
     for (const one of ALL_CASES) {
-      if (one.group === group) rows.set(one.requirement, [...(rows.get(one.requirement) ?? []), one]);
+      const key = `${one.severity} ${one.requirement}`;
+      if (one.group === group) rows.set(key, [...(rows.get(key) ?? []), one]);
     }
     return `## ${group}\n\n| case | requirement |\n|---|---|\n${Array.from(rows.values(), row).join("")}`;
   });
@@ -29,7 +30,7 @@ function row(cases: readonly ConformanceCase[]): string {
   const [, family = ""] = /^(.*\/)/.exec(first.id) ?? [];
   const leaves = cases.map(({ id }) => id.slice(family.length)).join(",");
   const ids = cases.length === 1 ? first.id : `${family}{${leaves}}`;
-  const mark = first.severity === "should" ? " (should)" : "";
+  const mark = first.severity === "must" ? "" : ` (${first.severity})`;
   return `| \`${ids}\`${mark} | ${cell(first.requirement)} |\n`;
 }
 
