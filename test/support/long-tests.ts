@@ -30,6 +30,7 @@ export const LONG_TESTS: readonly string[] = [
   "test/integration/kubernetes/live-cluster-rounds.test.ts",
   "test/integration/listeners/hostile-clients.test.ts",
   "test/integration/listeners/hostile-handshakes.test.ts",
+  "test/integration/legs/agent/hostile-gateway.test.ts",
   "test/integration/legs/api-server/access/kubectl-reviews.test.ts",
   "test/integration/legs/api-server/bridged-ends.test.ts",
   "test/integration/legs/api-server/own-session-bytes.test.ts",

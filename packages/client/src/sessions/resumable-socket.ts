@@ -44,6 +44,7 @@ export class ResumableSocket extends Duplex {
   #whenWritten: (() => void) | undefined;
   #whenFinished: (() => void) | undefined;
   #detachedMs: number;
+  #takenBytes = 0;
   #windowMs: number;
   #isUnreferenced = false;
   #end: ResumableEnd = "ended";
@@ -74,6 +75,11 @@ export class ResumableSocket extends Duplex {
   /** The received bytes, as a resumption reports them to the peer. Constant while there is no connection. */
   get received(): number {
     return this.#session.received;
+  }
+
+  /** Grows with the bytes that its connections carry for good, in either direction. */
+  get progress(): number {
+    return this.#session.received + this.#takenBytes - this.#session.unacknowledgedBytes;
   }
 
   /** True while there is no connection and one may still come. */
@@ -228,6 +234,7 @@ export class ResumableSocket extends Duplex {
     while (this.#unwritten.length > 0) {
       const chunk = this.#unwritten[0] as Uint8Array;
       const taken = this.#session.write(chunk);
+      this.#takenBytes += taken;
       if (taken < chunk.byteLength) {
         this.#unwritten[0] = chunk.subarray(taken);
         break;

@@ -114,6 +114,7 @@ export function resumingSocket(
   });
   let attempt = 0;
   let isResuming = false;
+  const pause = new PauseAfterLoss();
 
   const tryOnce = async (): Promise<void> => {
     attempt += 1;
@@ -134,13 +135,14 @@ export function resumingSocket(
   async function resume(lost: ResumableSocket, reason: string): Promise<void> {
     if (isResuming) return;
     isResuming = true;
-    let delayMs = 0;
+    let delayMs = pause.nextMs(lost.progress);
     let brokenOffSinceMs: number | undefined;
     while (lost.isAway && !lost.isUnreferenced) {
       try {
         if (delayMs > 0)
           await delay(delayMs * (0.5 + Math.random() / 2), undefined, { signal: ended.signal });
         await tryOnce();
+        if (lost.isAway) delayMs = pause.nextMs(lost.progress);
       } catch (error) {
         if (!lost.isAway) break;
         const message = error instanceof Error ? error.message : String(error);
@@ -155,7 +157,7 @@ export function resumingSocket(
             `${reason}; the session could not be resumed: for ${BROKEN_OFF_MS / 1_000} s connections were accepted and broken off (${message}), so the process that held the session is gone`,
           );
         }
-        delayMs = Math.min(MAX_DELAY_MS, Math.max(FIRST_DELAY_MS, delayMs * 2));
+        delayMs = longerDelay(delayMs);
       }
     }
     isResuming = false;
@@ -163,6 +165,23 @@ export function resumingSocket(
 
   socket.attach(first, 0);
   return socket;
+}
+
+/** A hop may cut each connection at once: without a pause that is hundreds of resumptions a second. */
+class PauseAfterLoss {
+  #progress = -1;
+  #ms = 0;
+
+  /** The pause after a lost connection; none if the session went on meanwhile. */
+  nextMs(progress: number): number {
+    this.#ms = progress > this.#progress ? 0 : longerDelay(this.#ms);
+    this.#progress = progress;
+    return this.#ms;
+  }
+}
+
+function longerDelay(delayMs: number): number {
+  return Math.min(MAX_DELAY_MS, Math.max(FIRST_DELAY_MS, delayMs * 2));
 }
 
 /** The server agreed to resume, but its answer contradicts this side's state. */
