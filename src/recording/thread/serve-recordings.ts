@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { RecordingStore } from "../../config/sections/recording.ts";
 import { applyRetention } from "../storage/apply-retention.ts";
-import type { Uploader } from "../storage/s3/uploader.ts";
+import type { Uploader, UploadRound } from "../storage/s3/uploader.ts";
 import { codeOf, type Disk, systemDisk } from "./disk.ts";
 import { finishLeftParts } from "./finish-left-parts.ts";
 import { RecordingService } from "./recording-service.ts";
@@ -92,14 +92,26 @@ function serveUploads(
   let timer: NodeJS.Timeout | undefined;
   let uploader: Uploader | undefined;
   let isStopped = false;
+  let looking: NodeJS.Timeout | undefined;
+  let isLooking = false;
+  /** A store that hangs, or a long round, must not hide what waits. */
+  const look = async (report: (round: UploadRound) => void): Promise<void> => {
+    if (uploader === undefined || isLooking) return;
+    isLooking = true;
+    await uploader.waiting().then(report, () => {});
+    isLooking = false;
+  };
   const round = async (): Promise<void> => {
     try {
       uploader ??= new (await import("../storage/s3/uploader.ts")).Uploader(folder, store, ca);
       const isActive = isFirstWriter(folder, writer);
-      if (!isStopped) answer({ kind: "uploads", round: await uploader.round(isActive), isActive });
+      const report = (each: UploadRound): void => answer({ kind: "uploads", round: each, isActive });
+      looking = isActive ? setInterval(() => void look(report), UPLOAD_MS) : undefined;
+      if (!isStopped) report(await uploader.round(isActive, report));
     } catch {
       // The writing of recordings reports the folder's error.
     }
+    clearInterval(looking);
     if (!isStopped) timer = setTimeout(() => void round(), UPLOAD_MS);
   };
   void round();

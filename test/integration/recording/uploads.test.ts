@@ -101,6 +101,16 @@ describe("recordings that cannot be uploaded", () => {
   });
 });
 
+it("recordings that wait for a store that never answers are counted, and bound new ones", async () => {
+  answer = () => {};
+  const s3 = { ...section(), maxWaitingBytes: "1Mi" };
+  gateway = await RecordedGateway.start({ recording: { s3 } });
+  const own = gateway;
+  expect(await run(own, undefined, "head", "-c", String(2 * MIB), "/dev/zero")).toBe(2 * MIB);
+  await eventually("the count of what waits", async () => (await waitingBytes(own)) > MIB);
+  await expect(run(own, undefined, "true")).rejects.toThrow(/none can be written now/);
+});
+
 async function waitingBytes(from: RecordedGateway): Promise<number> {
   const [line = "0"] = await from.metric("sluice_recording_upload_waiting_bytes");
   return Number(line.split(" ").at(-1));

@@ -56,12 +56,14 @@ export class Uploader {
   }
 
   /**
-   * `isActive`: of the processes that share the folder, this one uploads. Rejects if the folder cannot
-   * be read.
+   * `isActive`: of the processes that share the folder, this one uploads. `onBegin` gets what waits
+   * before an upload begins, which may take long. Rejects if the folder cannot be read.
    */
-  async round(isActive: boolean): Promise<UploadRound> {
+  async round(isActive: boolean, onBegin: (round: UploadRound) => void = () => {}): Promise<UploadRound> {
     const waiting = await this.#waiting();
-    if (!isActive || this.#nowMs() < this.#notBeforeMs) return summaryOf(waiting, this.#nowMs());
+    const before = summaryOf(waiting, this.#nowMs());
+    if (!isActive || this.#nowMs() < this.#notBeforeMs) return before;
+    onBegin(before);
     const left: Waiting[] = [];
     let problem: string | undefined;
     let uploaded = 0;
@@ -91,6 +93,11 @@ export class Uploader {
     }
     this.#pause(failed > 0);
     return { ...summaryOf(left, this.#nowMs()), uploaded, failed, ...(problem !== undefined && { problem }) };
+  }
+
+  /** What waits now, also while a round runs. Rejects if the folder cannot be read. */
+  async waiting(): Promise<UploadRound> {
+    return summaryOf(await this.#waiting(), this.#nowMs());
   }
 
   /** Trusts these authorities from now on, and tries again at once what failed. */
