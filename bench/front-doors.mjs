@@ -9,7 +9,7 @@ const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 const NODE_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
 
-const serviceTo = (name, port, more = {}) => [
+export const serviceTo = (name, port, more = {}) => [
   {
     apiVersion: "v1",
     kind: "Service",
@@ -59,6 +59,27 @@ const manifestsFor = (upstreamPort, grpcPort) => [
   },
 ];
 
+/**
+ * Starts a gateway that serves the Ingresses of `manifests` (files or folders) from the settings
+ * `ingress` of its listener.
+ */
+export function startSluice({ main = program, folder, manifests, ingress, adminPort = 0 }) {
+  const file = path.join(folder, "gateway.json");
+  const configuration = {
+    apiVersion: "sluice.dev/v1alpha1",
+    kind: "GatewayConfiguration",
+    listeners: {
+      apiServer: { port: 0 },
+      admin: { port: adminPort },
+      ingress: { allowedEndpointAddresses: ["127.0.0.0/8"], ...ingress },
+    },
+    cluster: { manifests },
+    logging: { level: "error" },
+  };
+  writeFileSync(file, JSON.stringify(configuration));
+  return startProgram(process.execPath, [...NODE_FLAGS, main, "serve", "--config", file]);
+}
+
 const sluice =
   (main) =>
   ({ folder, upstreamPort, grpcPort, port, tlsPort, certFile, keyFile }) => {
@@ -67,21 +88,8 @@ const sluice =
       manifests,
       JSON.stringify({ apiVersion: "v1", kind: "List", items: manifestsFor(upstreamPort, grpcPort) }),
     );
-    const ingress = { httpPort: port, httpsPort: tlsPort, allowedEndpointAddresses: ["127.0.0.0/8"] };
-    const configuration = {
-      apiVersion: "sluice.dev/v1alpha1",
-      kind: "GatewayConfiguration",
-      listeners: {
-        apiServer: { port: 0 },
-        admin: { port: 0 },
-        ingress: { ...ingress, defaultCertificate: { certFile, keyFile } },
-      },
-      cluster: { manifests: [manifests] },
-      logging: { level: "error" },
-    };
-    const file = path.join(folder, "gateway.json");
-    writeFileSync(file, JSON.stringify(configuration));
-    return startProgram(process.execPath, [...NODE_FLAGS, main, "serve", "--config", file]);
+    const ingress = { httpPort: port, httpsPort: tlsPort, defaultCertificate: { certFile, keyFile } };
+    return startSluice({ main, folder, manifests: [manifests], ingress });
   };
 
 const nginx =
