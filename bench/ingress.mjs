@@ -85,7 +85,9 @@ const takesPart = (name, { isTls = false, streams, body }) =>
   body !== undefined
     ? carriesGrpc.has(name)
     : isTls
-      ? !plainOnly.has(name) && (streams !== undefined || !http2Only.has(name))
+      ? !plainOnly.has(name) &&
+        name !== "node:http2, both sides" &&
+        (streams !== undefined || !http2Only.has(name))
       : !http2Only.has(name);
 
 async function throughput() {

@@ -4,7 +4,8 @@
 
 import { loadKubeconfig } from "@sluice/client/internal/kubernetes/kubeconfig";
 import { ClusterStore } from "../../dist/src/cluster/cluster-store.js";
-import { defaultLocateOptions, locate } from "../../dist/src/cluster/locate.js";
+import { locate } from "../../dist/src/cluster/locate.js";
+import { defaultConfiguration } from "../../dist/src/config/configuration.js";
 import { ApiClient } from "../../dist/src/kubernetes/api-client.js";
 import { LiveCluster } from "../../dist/src/kubernetes/live-cluster.js";
 import { Metrics } from "../../dist/src/observability/metrics.js";
@@ -45,9 +46,10 @@ const withPods = await heldBytes();
 const pods = store.listPods();
 const wanted = Array.from({ length: 1_000 }, () => pods[Math.floor(Math.random() * pods.length)].metadata);
 const requests = wanted.map(({ namespace, name: pod }) => ({ subresource: "exec", namespace, pod }));
+const { preferredAddressTypes, port } = defaultConfiguration().kubelet;
+const options = { preferredAddressTypes, defaultKubeletPort: port };
 const lookUp = (times) => {
-  for (let index = 0; index < times; index += 1)
-    locate(store, requests[index % requests.length], defaultLocateOptions);
+  for (let index = 0; index < times; index += 1) locate(store, requests[index % requests.length], options);
 };
 lookUp(LOOK_UPS);
 const before = process.cpuUsage();
