@@ -16,7 +16,7 @@ const LINEAR_IN_PLACE = new Set([
 ]);
 
 /** Texts that strangers could send, whatever the pattern looks for. */
-const ANYTHING = ["a", "0", "A", " ", "\t", "\n", "/", "\\", "-", ".", ":", "*", "=", ",", '"', "é"];
+const ANYTHING = ["a", "0", "A", " ", "\t", "\n", "/", "://", "\\", "-", ".", ":", "*", "=", ",", '"', "é"];
 
 const sources = sourceFiles();
 const patterns = sources.flatMap((file) =>

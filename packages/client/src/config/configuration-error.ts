@@ -54,7 +54,10 @@ export function formatPath(path: readonly (string | number)[]): string {
 
 /** Replaces user and password of URLs, for an error that repeats them. Call it before the text is cut. */
 export function withoutUserinfo(text: string): string {
-  return text.replace(/(?<=:\/\/)[^\s"']*@/g, "xxxxx@");
+  return text.replace(/:\/\/[^\s"']+/g, (rest) => {
+    const end = rest.lastIndexOf("@");
+    return end === -1 ? rest : `://xxxxx${rest.slice(end)}`;
+  });
 }
 
 /** Limit for a line or message that an error quotes. */
